@@ -262,6 +262,36 @@ def test_a_lease_was_held_for_its_stated_duration_until_another_user_shortened_i
     assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [("held", 0.0), ("overdue", 52.0)]
 
 
+def test_a_lease_whose_last_renewal_is_not_shown_lasts_until_another_one_shortens_it() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db", ahead=3600.0).lead(10)
+    (*_, (at, _, state)) = server.events
+    server.events = [(at, "ADDED", state)]  # a renewTime that no stamp confirms
+    server.wait(6)
+    edit_duration(server, 1)
+    server.wait(4)
+    server.elector("b", "shop/other").take()
+    shown = [(kind, begins) for kind, begins, _ in texts(read_watch(server))]
+    assert shown == [("unrecorded", 10.0), ("overdue", 16.0)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "overdue_at"),
+    [pytest.param(6, 18.0, id="before it expired"), pytest.param(30, 27.0, id="after it had expired")],
+)
+def test_a_lease_that_was_shortened_while_nothing_watched_lasted_until_then(seconds: float, overdue_at: float) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(12)
+    del server.events[-1]
+    server.wait(seconds)
+    edit_duration(server, 1)
+    at, _, state = server.events.pop()
+    server.events.append((at, "ADDED", state))  # as a watch begins that begins again
+    server.wait(1)
+    server.elector("b", "shop/other").take()
+    assert [(kind, begins) for kind, begins, _ in texts(read_watch(server))] == [("held", 0.0), ("overdue", overdue_at)]
+
+
 def choose(server: FakeServer, holder: str) -> None:
     held = {"holderIdentity": holder, "leaseDurationSeconds": 5, "renewTime": format_micro_time(server.now)}
     spec = {**held, "strategy": "OldestEmulationVersion", "acquireTime": None, "leaseTransitions": 0}

@@ -112,11 +112,11 @@ class LeaseLane(Struct):
             return None
         if not tenure.beginning.is_dated and not tenure.processes.renewals:
             return None  # it may have been taken at any time since, and the one before may have held it until then
-        renewed = tenure.kept_until if self.claimed is None else self.claimed
         if self._is_renewal_unknown(tenure):
-            latest = self._find_latest_renewal(tenure)
-            return None if latest is None else latest + duration * SECOND
-        return max(renewed + duration * SECOND, tenure.held_duration.shortened_at)
+            renewed = self._find_latest_renewal(tenure)
+        else:
+            renewed = tenure.kept_until if self.claimed is None else self.claimed
+        return None if renewed is None else max(renewed + duration * SECOND, tenure.held_duration.shortened_at)
 
     def _is_renewal_unknown(self, tenure: Tenure) -> bool:
         """Return whether the input does not show when its holder, or another one, renewed it last."""

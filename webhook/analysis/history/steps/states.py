@@ -41,6 +41,7 @@ from webhook.analysis.history.visibility.forged_stamps import find_forged_stamps
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND
 
 
 class Missing(Enum):
@@ -234,11 +235,20 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
         ]
         at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
-        if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
+        if not is_renewed and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
             # Until then it lasted as long as it said before.
-            tenure.held_duration = replace(tenure.held_duration, shortened_at=step.write.at)
+            shortened_at = _date_shortening_in_gap(step, tenure, state) if state.is_gap else step.write.at
+            tenure.held_duration = replace(tenure.held_duration, shortened_at=shortened_at)
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
     tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
+
+
+def _date_shortening_in_gap(step: Step, tenure: Tenure, state: NextState) -> int:
+    """Return when another writer shortened the lease unseen, or when it had expired before that."""
+    shortened_at = max(step.write.at, date_duration_by_another(state.entries))
+    if not is_last_renewal_known(step, tenure):
+        return shortened_at
+    return min(shortened_at, tenure.kept_until + (tenure.duration or 0) * SECOND)
 
 
 def _record_idle_write(step: Step, state: NextState) -> None:
