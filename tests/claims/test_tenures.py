@@ -679,3 +679,19 @@ def test_a_person_that_holds_the_lease_of_an_application_is_named() -> None:
     assert advise(account(follow_log(server), server.now)).startswith(
         "dave@example.org holds it now, and not with the token of a pod."
     )
+
+
+def test_when_a_holder_lost_a_lease_that_was_deleted_in_a_hole_of_the_log_is_not_known() -> None:
+    server, first, _ = shop()
+    other = server.elector("mail-0", "shop/mail")
+    together(4, first, other)
+    known = len(server.log)
+    together(16, other)
+    server.delete("shop/db")
+    cut_out(server, known, len(server.log))
+    for _ in range(2):
+        server.wait(0.1)
+        first.fail(404, 'leases.coordination.k8s.io "db" not found', verb="get")
+    together(4, other)
+    (tenure,) = make_account_json(account(follow_log(server), server.now))["tenures"]
+    assert (tenure["holder"], tenure["until"]) == (first.identity, None)

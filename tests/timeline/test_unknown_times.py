@@ -97,6 +97,24 @@ def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> N
     assert "it was deleted in this time" in unknown[2]
 
 
+def test_a_holder_that_let_it_expire_does_not_hold_it_until_a_hole_after_which_no_lease_is_found() -> None:
+    server = FakeServer()
+    first, other = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(20, first, other)
+    together(20, other)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "operator", "admin", "")
+    known = len(server.log)
+    together(16, other)
+    server.delete("shop/db")
+    del server.log[known:]
+    for _ in range(2):
+        server.wait(0.1)
+        first.fail(404, 'leases.coordination.k8s.io "db" not found', verb="get")
+    together(4, other)
+    held, overdue = texts(read_log(server))
+    assert [held[:2], overdue[:2]] == [("held", 0.0), ("overdue", 35.0)]
+
+
 def test_a_lease_that_is_gone_has_no_span_after_its_deletion() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)

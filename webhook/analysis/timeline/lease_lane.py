@@ -333,7 +333,8 @@ class LeaseLane(Struct):
             case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
-                self._turn_overdue(tenure, at)
+                # A deletion that was not seen ends no tenure: another holder may have followed the latest one by then.
+                self._turn_overdue(tenure or self.history.latest_tenure, at)
                 self._begin_free(event, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = f"the lease was deleted{describe_by_writer(event.writer)}"

@@ -47,8 +47,10 @@ def take_absence(step: Step) -> None:
     number = history.requests.absent[0] if history.requests.absent else 0
     if history.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
         return
-    if history.current_tenure and (history.hidden_since is not None or history.continuity.is_after_gap):
+    holder = history.current_tenure
+    if holder and (history.hidden_since is not None or history.continuity.is_after_gap):
         end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
+        holder.note_end_dated(is_dated=False)
     _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_surely_not_dry_run=True), history.at or 0)
 
 
