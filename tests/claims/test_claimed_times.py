@@ -6,6 +6,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of
 from webhook.analysis.claims.account import Account
+from webhook.analysis.history.status import LeaseState
 
 WELL = "It is held and renewed; whether its holder works, a lease does not show."
 
@@ -96,3 +97,11 @@ def test_no_time_is_told_by_a_clock_that_was_set_back() -> None:
     server.wait(1)
     server.elector("db-1", "shop/db").lead(20)
     assert "by the clocks of both" not in text(explain(server))
+
+
+def test_when_a_holder_whose_spec_was_wiped_renewed_last_is_not_known() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", ahead=-20.0).lead(10)
+    server.write("shop/db", {}, "operator", "mallory", "")
+    wiped = explain(server)
+    assert (wiped.state, wiped.last_renewal) == (LeaseState.RELEASED, None)

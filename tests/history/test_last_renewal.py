@@ -124,6 +124,13 @@ def test_a_clock_that_is_ahead_dates_no_renewal(at: int, is_known: bool) -> None
     assert (find(make_history(at=at), None) == at) is is_known
 
 
+@pytest.mark.parametrize("known", [None, status(None)], ids=["no state", "a state without renewTime"])
+def test_the_clock_of_a_writer_dates_no_renewal_that_no_state_shows(known: LeaseStatus | None) -> None:
+    history = make_history()
+    history.renewals.is_last_claimed = True
+    assert find(history, known) is None
+
+
 @pytest.mark.parametrize(
     ("own", "writer", "is_own"),
     [(None, OTHER, True), (OWN, None, True), (OWN, OWN, True), (OWN, OTHER, False)],

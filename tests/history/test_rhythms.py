@@ -43,6 +43,29 @@ def test_what_another_record_has_shown_is_not_counted_twice() -> None:
     assert (renewals.count, renewals.last) == (12, 26 * SECOND)
 
 
+@pytest.mark.parametrize("is_claimed", [True, False], ids=["a log after a claim", "a claim after a log"])
+def test_the_time_between_renewals_that_two_clocks_date_is_no_silence(is_claimed: bool) -> None:
+    renewals = make_renewals(*[2] * 10)
+    renewals.restart(20 * SECOND, is_claimed=is_claimed)
+    assert renewals.add(340 * SECOND, 15, is_claimed=not is_claimed) is None
+    assert (renewals.longest, list(renewals.silences)) == (2 * SECOND, [])
+    assert renewals.add(380 * SECOND, 15, is_claimed=not is_claimed) == 40 * SECOND
+
+
+def test_what_nothing_dates_has_the_clock_of_what_it_follows() -> None:
+    renewals = make_renewals(*[2] * 10)
+    renewals.restart(20 * SECOND, is_claimed=True)
+    renewals.restart(20 * SECOND)
+    assert renewals.add(340 * SECOND, 15) is None
+
+
+def test_renewals_that_a_record_counts_are_dated_by_the_clock_of_those_before() -> None:
+    renewals = make_renewals(2)
+    renewals.restart(2 * SECOND, is_claimed=True)
+    renewals.resume(CountedRenewals([2 * SECOND] * 3), 8 * SECOND)
+    assert (renewals.add(8 * SECOND, is_claimed=True), list(renewals.latest)) == (None, [2 * SECOND] * 4)
+
+
 def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db", ahead=-40.0)

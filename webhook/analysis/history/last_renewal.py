@@ -39,9 +39,12 @@ def find_last_renewal(
 
 
 def _find_last_seen(history: LeaseHistory, now: int, unrecorded: Sequence[RecordingGap]) -> int | None:
-    """Return when it was last seen renewed, where its state does not say that; None if it may have been later."""
+    """Return when it was last seen renewed, where its state does not say that; None if it may have been later.
+
+    Also if a writer's clock alone dates that: no state is left whose renewTime it would be.
+    """
     seen = history.renewals.last
-    if seen is None or history.is_list_only:
+    if seen is None or history.is_list_only or history.renewals.is_last_claimed:
         return None
     ends = (*(one.end for one in history.renewals.unseen), *(one.end for one in unrecorded))
     if any(end > seen for end in ends):

@@ -89,6 +89,8 @@ class Renewals(Struct):
     """How many there were."""
     has_several_clocks: bool = False
     """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
+    is_last_claimed: bool = False
+    """Only the clock of its writer dates the last one."""
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
@@ -98,11 +100,11 @@ class Renewals(Struct):
         `duration` is how many seconds the lease lasted until then, `doubt` that of a silence before it. `is_claimed`:
         its writer's clock alone dates it.
         """
-        if self.last is None:
-            self.restart(at)
-            self.count += 1
-            return None
         self.count += 1
+        if self.last is None or is_claimed != self.is_last_claimed:
+            # Two clocks say nothing of the time between.
+            self.restart(at, is_claimed=is_claimed)
+            return None
         if at < self.last:
             # Either the clock was set back or another clock dated it, so the difference is not an interval.
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
@@ -146,14 +148,19 @@ class Renewals(Struct):
         self.last = since
         for length in latest[:-1]:
             since += length
-            self.add(since)
+            self.add(since, is_claimed=self.is_last_claimed)
 
     def miss(self, start: int, end: int) -> None:
         """Note a time of which the input shows nothing."""
         self.unseen = (*self.unseen, Silence(start, end))[-_KEPT:]
 
-    def restart(self, at: int) -> None:
-        """Restart at a renewal, without counting the time before it as an interval."""
+    def restart(self, at: int, *, is_claimed: bool | None = None) -> None:
+        """Restart at a renewal, without counting the time before it as an interval.
+
+        `is_claimed`: its writer's clock alone dates it; None if nothing does.
+        """
+        if is_claimed is not None:
+            self.is_last_claimed = is_claimed
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
 
@@ -166,12 +173,12 @@ class Renewals(Struct):
         """Forget the last renewal: what shows it may be wrong."""
         self.last = None
 
-    def restart_with_holder(self, at: int, *, has_expired: bool) -> None:
-        """Restart at the first renewal of a new holder."""
+    def restart_with_holder(self, at: int, *, has_expired: bool, is_claimed: bool | None = None) -> None:
+        """Restart at the first renewal of a new holder; `is_claimed` is as in `restart`."""
         self.tenure_count += 1
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
-        self.restart(at)
+        self.restart(at, is_claimed=is_claimed)
 
     def rejoin_holder(self, since: int) -> None:
         """Take back that a new holder began at a time: the previous holder had not stopped."""

@@ -59,6 +59,11 @@ class Write(Struct, frozen=True):
         return self.dating is not Dating.ORDER
 
     @property
+    def has_claimed_time(self) -> bool | None:
+        """Whether only the writer's own clock says when it was made; None if nothing does."""
+        return self.is_claimed if self.is_dated else None
+
+    @property
     def is_dated_by_a_server(self) -> bool:
         """Whether an API server says when it was stored, and what it followed is known."""
         return self.dating in {Dating.LOG, Dating.STAMP} and not self.is_doubtful

@@ -109,7 +109,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)
     tenure.renew(at, step.write)
     if is_restarted:
-        history.renewals.restart(at)
+        history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
     silence = None
     if is_counted:

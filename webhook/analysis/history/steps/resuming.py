@@ -76,7 +76,7 @@ def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> Non
     if is_by_other:
         tenure.note_renewal_by_other(at, state.writer)  # when its own process renewed it last was not seen
     tenure.extend(step.write)
-    step.history.renewals.restart(at)
+    step.history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     forget_undated(step, tenure)
     is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
     record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)

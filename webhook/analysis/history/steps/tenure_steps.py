@@ -48,7 +48,8 @@ def begin_tenure(
         tenure.begin(writer, manager, known)
     measure_clock(step, tenure)
     history.succession.begin(tenure, is_new=is_new, shows_renewals=history.kind is not InputKind.REVIEW)
-    history.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
+    has_expired, is_claimed = how is Handover.EXPIRED, step.write.has_claimed_time
+    history.renewals.restart_with_holder(tenure.last_renewal, has_expired=has_expired, is_claimed=is_claimed)
     if step.write.is_claimed:
         history.renewals.set_back(tenure.last_renewal)
     history.renewals.latest.clear()
