@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.json_contract import problems, problems_of_lines
 from tools.docs import json_output
@@ -19,6 +20,12 @@ RECORDINGS = "tests/data/recordings/1.36.3/kubectl-unusual"
 REVIEWS = "docs/examples/reviews"
 LOGS = sorted(str(path) for path in Path("tests/data/measured-incidents").glob("*/audit.jsonl.gz"))
 """An audit log of each incident that was measured."""
+
+INCIDENTS = [
+    pytest.param(str(path), marks=[] if path.name == "leader-killed" else [pytest.mark.slow], id=path.name)
+    for folder in ("incidents", "further-incidents")
+    for path in sorted(Path("tests/data", folder).iterdir())
+]
 
 
 def _case_from_log(command: str, log: str) -> Any:
@@ -58,6 +65,15 @@ def test_what_a_command_prints_is_in_the_contract(
 ) -> None:
     main(list(words))
     assert problems_of_lines(command, capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("command", ["why", "audit"])
+@pytest.mark.parametrize("incident", INCIDENTS)
+def test_yaml_is_the_json_in_another_form(command: str, incident: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([command, "--input", incident, "-o", "yaml"])
+    written = [*yaml.safe_load_all(capsys.readouterr().out)]
+    main([command, "--input", incident, "-o", "json"])
+    assert written == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_a_timeline_is_in_the_contract(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.admission.policy import parse as policy_yaml
+from webhook.analysis.history.audit_log.refusal import RefusedBy
 from webhook.text import yaml_reader
 from webhook.text.yaml_writer import write_comment, write_flow, write_scalar, write_stream
 
@@ -18,6 +19,11 @@ def test_documents_read_back_in_their_order() -> None:
     assert list(yaml.safe_load_all(text)) == [{"z": SHARED, "y": SHARED}, {"x": "long " * 1000}]
     assert text.startswith("---\nz:\n  b: '1'\n  a:\n  - 'yes'\n  - |\n    two\n")
     assert "&" not in text
+
+
+def test_a_member_of_an_enumeration_is_its_text() -> None:
+    written = write_stream([{RefusedBy.WEBHOOK: RefusedBy.WEBHOOK}])
+    assert written == write_stream([{RefusedBy.WEBHOOK.value: RefusedBy.WEBHOOK.value}])
 
 
 @pytest.mark.parametrize(

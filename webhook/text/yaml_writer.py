@@ -60,3 +60,5 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _represent_text)
+# The members of a StrEnum are text, too.
+_Dumper.add_multi_representer(str, _represent_text)
