@@ -75,7 +75,6 @@ def test_several_inputs_are_named_by_the_first(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["record", "FILE"], "FILE is a file, not a directory"),
         (["certs", "FILE"], "FILE is a file; certificates are written into a directory"),
         (["policy", "FILE"], "a file is an argument of check: lease-webhook policy check FILE"),
         (["policy", "shwo"], "No such command 'shwo'. Did you mean show?"),
@@ -92,3 +91,23 @@ def test_a_file_in_the_wrong_place_gets_a_hint_where_it_belongs(
     file.write_text(json.dumps(EVENT))
     err = run(capsys, *(str(file) if word == "FILE" else word for word in words))
     assert text in err.replace(str(file), "FILE")
+
+
+@pytest.mark.parametrize(
+    ("words", "resources"),
+    [
+        (["why"], "leases"),
+        (["audit"], "leases"),
+        (["doctor"], "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+        (["writers", "shop/checkout"], "roles,rolebindings,clusterroles,clusterrolebindings"),
+    ],
+)
+def test_without_kubectl_the_command_is_named_that_writes_an_input(
+    words: list[str],
+    resources: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert f"name a file that was written by: kubectl get {resources} " in run(capsys, *words)

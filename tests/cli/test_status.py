@@ -468,4 +468,4 @@ def test_it_waits_until_it_is_in_force(
 def test_without_kubectl_nothing_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert main(["status"]) == 2
-    assert "kubectl cannot be run" in capsys.readouterr().err
+    assert capsys.readouterr().err == "lease-webhook: kubectl cannot be run (No such file or directory)\n"

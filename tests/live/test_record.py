@@ -78,6 +78,24 @@ def test_a_second_recorder_ends_at_once(tmp_path: Path) -> None:
     assert "another recorder writes there" in output
 
 
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    install(tmp_path, FakeServer().watch())
+    file = tmp_path / "x.log"
+    file.write_text("{}")
+    assert f"{file} is a file, not a directory" in answer(tmp_path, "record", str(file))[1]
+
+
+def test_without_kubectl_it_ends_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["record", str(tmp_path / "history")]) == 2
+    assert capsys.readouterr().err == (
+        "lease-webhook: kubectl cannot be run (No such file or directory); in a pod, --in-cluster does without it\n"
+    )
+    assert not [*tmp_path.iterdir()]
+
+
 SERVES = """\
 #!{python}
 import signal, sys, time

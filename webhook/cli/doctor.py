@@ -107,7 +107,7 @@ def _refuse(words: Sequence[str]) -> None:
 
 
 def _read_cluster(cluster: Cluster) -> Documents:
-    values = get_objects(cluster, _CONFIGURATIONS)
+    values = get_objects(cluster, _CONFIGURATIONS, command=f"kubectl get {_CONFIGURATIONS} -o json")
     if isinstance(values, str):
         raise Failure(f"the configurations cannot be read: {values}")
     unread: list[str] = []

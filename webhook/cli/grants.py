@@ -14,6 +14,7 @@ from webhook.text.commands import quote_name
 from webhook.text.quoting import escape, truncate
 
 _RESOURCES: Final = "clusterroles,clusterrolebindings"
+_LIST: Final = "kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json"
 _MAX_NAME: Final = 120
 _MAX_SUBJECTS: Final = 6
 """Subjects that a row of a table has."""
@@ -69,15 +70,12 @@ def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> It
     if inputs:
         found = [thing for path in inputs for thing in read_objects(path)]
         if not any(thing.get("kind") in KINDS for thing in found):
-            raise Failure(
-                "no role and no binding is in the input: "
-                "kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json"
-            )
+            raise Failure(f"no role and no binding is in the input: {_LIST}")
         yield from found
         return
     of_namespace = f"--namespace={namespace}" if namespace else "--all-namespaces"
     for kinds, where in ((_RESOURCES, ()), ("roles,rolebindings", (of_namespace,))):
-        listed = get_objects(cluster, kinds, *where, *cluster.options)
+        listed = get_objects(cluster, kinds, *where, *cluster.options, command=_LIST)
         if isinstance(listed, str):
             raise Failure(f"kubectl get {kinds}: {listed}")
         yield from listed

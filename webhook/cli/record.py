@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 import click
 from msgspec import Struct, field
 
-from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster, post_event
+from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster, post_event, require_kubectl
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.notices import Notices
 from webhook.analysis.live.recorder import Recorder, Records
@@ -35,7 +35,7 @@ Examples:
   kubectl -n lease-webhook exec lease-recorder-0 -- \\
     /usr/local/bin/python3 -m webhook why shop/checkout --input /history
 
-Exit codes: 0 it was stopped, 2 it cannot write.
+Exit codes: 0 it was stopped, 2 it cannot write, or there is no kubectl.
 """
 
 
@@ -65,6 +65,8 @@ def command(
 ) -> int:
     if in_cluster:
         refuse_inside(cluster)
+    else:
+        require_kubectl("in a pod, --in-cluster does without it")
     # Not an Event: a signal that comes while the main thread holds its lock would wait for that forever.
     signals: SimpleQueue[int] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,11 +1,13 @@
 """Lists leases of a cluster: by the user's own kubectl, with its credentials and plugins, or from inside a pod."""
 
+import errno
 import http.client
 import io
 import json
 import os
 import re
 import select
+import shutil
 import socket
 import ssl
 import subprocess
@@ -42,6 +44,7 @@ TIMEOUT: Final = re.compile(r"([0-9]{1,6})(ms|s|m|h|)", re.ASCII)
 """A limit for one request; 0 is none."""
 _UNITS: Final = {"ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3600}
 _WITH_STAMPS: Final = ("--output=json", "--show-managed-fields")
+_LIST: Final = "kubectl get leases -A -o json --show-managed-fields"
 _MAX_FORWARD: Final = 10
 """Seconds that it may take to read the metrics of a pod."""
 _FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
@@ -63,6 +66,7 @@ _DEPRECATED: Final = re.compile(rb"Warning: coordination\.k8s\.io/\S+ \w+ is dep
 """A warning about the version in which an API server lists candidates, which no reader can change."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
 """How lines of kubectl itself begin that are not a prompt: those that its libraries log, and why it fails."""
+_CANNOT_RUN: Final = "kubectl cannot be run ({})"
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
@@ -183,9 +187,12 @@ def list_lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[I
         yield from interpret_all(read(io.BytesIO(result.stdout), "kubectl"))
 
 
-def get_objects(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
-    """Return the objects of some kinds in the cluster, or why they could not be read."""
-    result = _run(cluster, "get", kinds, *words, "--output=json")
+def get_objects(cluster: Cluster, kinds: str, *words: str, command: str = "") -> list[Value] | str:
+    """Return the objects of some kinds in the cluster, or why they could not be read.
+
+    Raises InputError without a kubectl; `command` is one that writes a file which the caller reads instead.
+    """
+    result = _run(cluster, "get", kinds, *words, "--output=json", command=command)
     if result.returncode:
         return explain_problem(_find_reason(result.stderr))
     try:
@@ -321,7 +328,7 @@ class Complaints(threading.Thread):
 
 def _list_resource(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
     words = ("get", resource, *cluster.scope, *shown, cluster.timeout, *cluster.options)
-    with _start(words) as process:
+    with _start(words, command=_LIST) as process:
         complaints = Complaints(process)
         try:
             yield from interpret_all(read(cast("BinaryIO", process.stdout), "kubectl"))
@@ -360,20 +367,27 @@ def explain_problem(problem: str) -> str:
     return f"{problem}; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else problem
 
 
-def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+def require_kubectl(advice: str) -> None:
+    """Raise InputError, with the advice, if there is no kubectl."""
+    if shutil.which("kubectl") is None:
+        raise InputError(f"{_CANNOT_RUN.format(os.strerror(errno.ENOENT))}; {advice}")
+
+
+def _run(
+    cluster: Cluster, *words: str, given: bytes | None = None, command: str = ""
+) -> "subprocess.CompletedProcess[bytes]":
     everything = [*words, cluster.timeout, *cluster.options]
-    with _start(everything, stdin=None if given is None else subprocess.PIPE) as process:
+    with _start(everything, stdin=None if given is None else subprocess.PIPE, command=command) as process:
         output, errors = process.communicate(given)
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def _start(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[bytes]":
+def _start(words: Sequence[str], stdin: int | None = None, command: str = "") -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603, S607 - no shell; the user's own
     except OSError as error:
-        instead = "kubectl get leases -A -o json --show-managed-fields"
-        problem = f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"
-        raise InputError(problem) from error
+        instead = f"; name a file that was written by: {command}" if command else ""
+        raise InputError(f"{_CANNOT_RUN.format(error.strerror)}{instead}") from error
 
 
 def list_in_cluster(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
