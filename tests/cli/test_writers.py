@@ -78,6 +78,19 @@ def test_bad_input_is_one_line(
     assert len(err.splitlines()) == 1
 
 
+def test_an_empty_input_is_called_empty(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    file.write_text("")
+    assert main(["writers", "shop/checkout", "--input", str(file)]) == 2
+    assert capsys.readouterr().err == f"lease-webhook: no role and no binding is in the input: {file} is empty\n"
+
+
+def test_the_files_of_a_directory_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name, thing in {"role.json": ROLE, "binding.json": BINDING}.items():
+        (tmp_path / name).write_text(json.dumps(thing))
+    assert main(["writers", "shop/checkout", "--input", str(tmp_path)]) == 0
+    assert "ServiceAccount shop/checkout" in capsys.readouterr().out
+
+
 def test_hostile_names_stay_on_their_line(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     hostile = {**BINDING, "subjects": [{"kind": "User", "name": "ann\n\x1b[31mroot"}]}
     _, out, _ = run(capsys, file, ROLE, hostile)
@@ -107,6 +120,16 @@ def test_why_shows_who_may_write_the_lease(capsys: pytest.CaptureFixture[str], b
     assert ROW in out
     assert main(["why", "shop/checkout", *both]) == 0
     assert "Who may write it" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["why", "shop/checkout"], ["audit"]], ids=["why", "audit"])
+def test_leases_and_rbac_objects_are_read_from_one_directory(
+    words: list[str], capsys: pytest.CaptureFixture[str], both: list[str]
+) -> None:
+    main([*words, "--writers", "--input", str(Path(both[-1]).parent)])
+    out, err = capsys.readouterr()
+    assert "ServiceAccount shop/checkout" in out
+    assert "directory" not in err
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])

@@ -257,6 +257,13 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(
     assert len(capsys.readouterr().out) < 2000
 
 
+def test_an_empty_input_is_called_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "found.yaml"
+    file.write_text("")
+    assert main(["doctor", "--input", str(file)]) == 2
+    assert capsys.readouterr().err.endswith(f"no ValidatingWebhookConfiguration is in the input: {file} is empty\n")
+
+
 def test_without_an_input_the_cluster_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from webhook.analysis.inputs.contents import MOST, find_contents
+from webhook.analysis.inputs.contents import MOST, Contents, find_contents
 from webhook.analysis.inputs.items import NO_KIND, STANDARD_INPUT
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
@@ -49,6 +49,17 @@ def explain_absence(paths: Sequence[str], progress: Progress | None = None) -> s
     if found.objects:
         hint = f"; {_ENVELOPES}" if NO_KIND in found.objects else ""
         return f": other documents in {_name(paths)} ({_list(found.objects)}){hint}"
+    return _describe_emptiness(found)
+
+
+def explain_emptiness(paths: Sequence[str]) -> str:
+    """Return what to add to the message that nothing was found in inputs that have no document."""
+    if STANDARD_INPUT in paths:
+        return ": standard input is empty" if [*paths] == [STANDARD_INPUT] else ""
+    return _describe_emptiness(find_contents(paths))
+
+
+def _describe_emptiness(found: Contents) -> str:
     if found.empty:
         return f": {_name(found.empty)} is empty"
     if found.bare:

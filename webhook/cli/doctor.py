@@ -23,6 +23,7 @@ from webhook.api_server.doctor.fences_and_stamps import (
     examine_stamps,
     find_labeled_namespaces,
 )
+from webhook.cli.absence import explain_emptiness
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style, wrap_on_terminal
@@ -66,7 +67,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     now = dt.datetime.now(dt.UTC)
     if path is None and has_pipe():
         print_message("the cluster is examined, not standard input: --input - reads that")
-    found = _read_cluster(cluster) if path is None else Documents(read_objects(path))
+    found = _read_cluster(cluster) if path is None else _read_input(path)
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not (found.configurations or found.refused or has_fences):
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
@@ -104,6 +105,13 @@ def _refuse(words: Sequence[str]) -> None:
         raise click.UsageError(
             f"{quote(truncate(words[0], MAX_NAME))} is not expected: doctor examines the cluster, or --input"
         )
+
+
+def _read_input(path: str) -> Documents:
+    values = [*read_objects(path)]
+    if not values:
+        raise Failure(f"no ValidatingWebhookConfiguration is in the input{explain_emptiness([path])}")
+    return Documents(values)
 
 
 def _read_cluster(cluster: Cluster) -> Documents:

@@ -1,14 +1,16 @@
 """Who may write leases by RBAC, as text: `writers`, and `why` and `audit` on request."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import click
 
 from webhook.analysis.inputs.cluster import Cluster, get_objects
 from webhook.analysis.inputs.documents import Value
-from webhook.analysis.inputs.files import read_objects
+from webhook.analysis.inputs.files import decode, read_documents
 from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, read_access_control
+from webhook.cli.absence import explain_emptiness
 from webhook.cli.terminal import Failure, format_table, print_message
 from webhook.text.commands import quote_name
 from webhook.text.quoting import escape, truncate
@@ -68,10 +70,7 @@ def _is_of_kubernetes(grant: Grant) -> bool:
 
 def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
     if inputs:
-        found = [thing for path in inputs for thing in read_objects(path)]
-        if not any(thing.get("kind") in KINDS for thing in found):
-            raise Failure(f"no role and no binding is in the input: {_LIST}")
-        yield from found
+        yield from _read_inputs(inputs)
         return
     of_namespace = f"--namespace={namespace}" if namespace else "--all-namespaces"
     for kinds, where in ((_RESOURCES, ()), ("roles,rolebindings", (of_namespace,))):
@@ -79,6 +78,19 @@ def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> It
         if isinstance(listed, str):
             raise Failure(f"kubectl get {kinds}: {listed}")
         yield from listed
+
+
+def _read_inputs(inputs: Sequence[str]) -> Sequence[Value]:
+    found, is_empty = list[Value](), True
+    for document in chain.from_iterable(map(read_documents, inputs)):
+        is_empty = False
+        # Of an audit log beside the objects, no event is decoded.
+        if document.kind in KINDS:
+            found.append(decode(document))
+    if not found:
+        reason = explain_emptiness(inputs) if is_empty else f": {_LIST}"
+        raise Failure(f"no role and no binding is in the input{reason}")
+    return found
 
 
 def _format_table(grants: Sequence[Grant]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.files import read_path, require_readable
+from webhook.analysis.inputs.files import read_documents
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
 from webhook.analysis.suggestions.fence import find_leases, find_writes_by, format_policy, suggest_fence
 from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
@@ -95,7 +95,7 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     namespace, account = parse_lease_name(writer, "--writer must be a service account as namespace/name")
     if not inputs:
         raise click.UsageError("Missing option '--input'.")
-    documents = (one for path in inputs for one in require_readable(read_path(path)))
+    documents = (one for path in inputs for one in read_documents(path))
     events = find_writes_by(documents, f"system:serviceaccount:{namespace}:{account}")
     if not events:
         raise Failure(f"no stored write by the service account {writer} is in the input; it must be an audit log")

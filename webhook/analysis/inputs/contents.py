@@ -1,9 +1,8 @@
 """What inputs hold in which no lease was found, so that a command can say more than that."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -11,7 +10,7 @@ from msgspec import Struct
 
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.envelopes import AUDIT
-from webhook.analysis.inputs.files import LOG_SUFFIXES, find_files, read_path
+from webhook.analysis.inputs.files import list_files, read_path
 from webhook.analysis.inputs.items import NO_KIND
 from webhook.kubernetes.request import KIND_OF
 
@@ -34,7 +33,7 @@ def find_contents(paths: Sequence[str]) -> Contents:
     events, objects = Counter[str](), Counter[str]()
     empty, bare = [], []
     for path in paths:
-        files = [*_find_files(path)]
+        files = [one for one in list_files(path) if isinstance(one, str)]
         if not files:
             bare.append(path)
         for file in files:
@@ -49,13 +48,6 @@ def find_contents(paths: Sequence[str]) -> Contents:
                 else:
                     objects[_name_kind(value)] += 1
     return Contents(events, objects, tuple(empty), tuple(bare))
-
-
-def _find_files(path: str) -> Iterator[str]:
-    if not Path(path).is_dir():
-        yield path
-        return
-    yield from (one for one in find_files(Path(path), LOG_SUFFIXES) if isinstance(one, str))
 
 
 def _name_kind(document: Document) -> str:

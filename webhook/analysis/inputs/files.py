@@ -164,11 +164,25 @@ def read_objects(path: str) -> Iterator[Value]:
 
     Raises InputError for one that is broken, or has a key twice.
     """
-    for document in require_readable(read_path(path)):
-        try:
-            yield document.value
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{document.place}: {documents.describe_problem(error)}") from None
+    yield from map(decode, require_readable(read_path(path)))
+
+
+def read_documents(path: str) -> Iterator[Document]:
+    """Yield the documents of a file, of the files below a directory, or of standard input.
+
+    Raises InputError for one that is broken, and for what cannot be opened.
+    """
+    for found in list_files(path):
+        if not isinstance(found, OtherObject):
+            yield from require_readable(read_path(found) if isinstance(found, str) else (found,))
+
+
+def decode(document: Document) -> Value:
+    """Return the value of a document; raises InputError for a key that appears twice."""
+    try:
+        return document.value
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{document.place}: {documents.describe_problem(error)}") from None
 
 
 def read_for_check(
@@ -259,10 +273,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
     received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
     found: list[str | Unreadable | OtherObject] = [*received.unreadable]
     for path in paths:
-        if path == STANDARD_INPUT or not _is_directory(Path(path)):
-            found.append(path)
-        else:
-            found += find_files(Path(path), LOG_SUFFIXES)
+        found += list_files(path)
     meter.size += sum(_get_size(one) for one in found if isinstance(one, str))
     lines = audit_log.LineFilter()  # a pod may ask for a lease in one log, and for the rest in the next one
     for item in found:
@@ -391,6 +402,14 @@ def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
             yield nearest
         if _is_directory(directory):
             yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
+
+
+def list_files(path: str) -> Iterator[str | Unreadable | OtherObject]:
+    """Yield a file or standard input, or what `find_files` finds below a directory to observe."""
+    if path == STANDARD_INPUT or not _is_directory(Path(path)):
+        yield path
+    else:
+        yield from find_files(Path(path), LOG_SUFFIXES)
 
 
 def find_files(
