@@ -133,7 +133,8 @@ def test_policies_with_stamps(capsys: pytest.CaptureFixture[str], tmp_path: Path
     ("flags", "problem"),
     [
         pytest.param(["--kubernetes=1.29"], "--kubernetes: policies need 1.30 or newer", id="an old API server"),
-        pytest.param(["--kubernetes=new"], "--kubernetes: policies need 1.30 or newer", id="not a version"),
+        pytest.param(["--kubernetes=new"], '--kubernetes: "new" is not a version such as 1.36', id="not a version"),
+        pytest.param(["--certificate=openshift"], "--certificate: is about the webhook", id="a certificate"),
         pytest.param(["--component=strict"], "--component strict: is about the webhook", id="a component"),
     ],
 )

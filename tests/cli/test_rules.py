@@ -123,6 +123,20 @@ def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == rules["lease-duration"]
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["rules", "lease-stolen"], '"lease-stolen" is a claim: lease-webhook claims lease-stolen'),
+        (["claims", "foreign-writer"], '"foreign-writer" is a rule: lease-webhook rules foreign-writer'),
+    ],
+)
+def test_a_name_of_the_other_list_is_not_guessed(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"lease-webhook: {text}\n"
+
+
 @pytest.mark.parametrize("name", sorted(NOT_RULES))
 def test_what_check_reports_beside_the_rules_is_explained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", name]) == 0

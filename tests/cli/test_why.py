@@ -371,6 +371,14 @@ def test_metrics_need_what_the_server_brings(
     assert "--metrics needs prometheus_client" in capsys.readouterr().err
 
 
+def test_metrics_that_cannot_be_written_are_named_as_they_were_given(
+    watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "gone" / "leases.prom")
+    assert main(["audit", "--input", watched, "--metrics", path]) == 2
+    assert capsys.readouterr().err.endswith(f"lease-webhook: {path}: No such file or directory\n")
+
+
 def test_it_imports_nothing_of_the_server(watched: str) -> None:
     program = f"""
 import sys

@@ -409,4 +409,8 @@ def _write_gauges(path: str, audit: Audit) -> None:
     Gauge("lease_audit_examined", "Objects that the last audit examined.", registry=registry).set(audit.examined)
     timestamp = Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry)
     timestamp.set(audit.inventory.now / 1_000_000)
-    write_to_textfile(path, registry)
+    try:
+        write_to_textfile(path, registry)
+    except OSError as error:
+        # The error has the name of the temporary file.
+        raise Failure(f"{path}: {error.strerror}") from error

@@ -24,6 +24,7 @@ from webhook.text.quoting import quote, truncate
 from webhook.text.yaml_writer import write_comment, write_stream
 
 _FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
+_VERSION: Final = re.compile(r"v?1\.(\d{1,3})(\..*)?")
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
 _SERVED: Final = "lease-webhook.lease-webhook.svc"
 """The name that API servers check."""
@@ -122,6 +123,8 @@ def install(
     if words:
         raise click.UsageError(_explain_argument(words[0], policies_only=policies_only))
     if policies_only:
+        if certificate is not None:
+            raise Failure("--certificate: is about the webhook, which --policies-only leaves out")
         return _print_policies(policy, kubernetes, component)
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
@@ -162,12 +165,14 @@ def _find_option_of(word: str, *, policies_only: bool) -> str:
         return "--component"
     if word in PRESETS or word.endswith((".yaml", ".yml")) or os.path.isfile(word):  # noqa: PTH113 - never raises
         return "--policy"
-    return "--kubernetes" if policies_only and re.fullmatch(r"v?1\.\d{1,3}(\..*)?", word) else ""
+    return "--kubernetes" if policies_only and _VERSION.fullmatch(word) else ""
 
 
 def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) -> int:
-    minor = re.fullmatch(r"v?1\.(\d{1,3})(\..*)?", kubernetes)
-    if minor is None or int(minor[1]) < _FIRST_MINOR:
+    minor = _VERSION.fullmatch(kubernetes)
+    if minor is None:
+        raise Failure(f"--kubernetes: {quote(truncate(kubernetes, _MAX_WORD))} is not a version such as 1.36")
+    if int(minor[1]) < _FIRST_MINOR:
         raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
     if unknown := set(components) - _NAMESPACES_OF.keys():
         raise Failure(f"--component {min(unknown)}: is about the webhook, which --policies-only leaves out")

@@ -1,17 +1,20 @@
 """The parts that `rules` and `claims` share: each lists its entries by id, or explains the one that is named."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import click
 
+from webhook.admission.rules.registry import ALL_RULES
+from webhook.analysis.claims.registry import KINDS
 from webhook.cli.options import format_option
 from webhook.cli.terminal import Failure, encode_line, indent, style
 
 _Entry = TypeVar("_Entry")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_NAMES: Final[Mapping[str, Collection[str]]] = {"rule": ALL_RULES, "claim": KINDS}
 _MARGIN: Final = 2
 
 
@@ -32,9 +35,12 @@ def entry_options(word: str, entries: Callable[[], Iterable[str]]) -> Callable[[
 
 
 def find_entry(entries: Mapping[str, _Entry], name: str, word: str) -> _Entry:
-    """Return the entry of a name. Raises Failure, with the nearest one, if there is none."""
+    """Return the entry of a name. Raises Failure, with where it is or the nearest one, if there is none."""
     if name in entries:
         return entries[name]
+    for other, names in _NAMES.items():
+        if name in names:
+            raise Failure(f'"{name}" is a {other}: lease-webhook {other}s {name}')
     near = difflib.get_close_matches(name, entries, n=1)
     hint = f"did you mean {near[0]}?" if near else f"`lease-webhook {word}s` lists them"
     raise Failure(f'there is no {word} "{name}"; {hint}')
