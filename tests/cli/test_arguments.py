@@ -17,6 +17,38 @@ def no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "why --input - --input -",
+        "timeline --input - --input -",
+        "audit --input - --input -",
+        "writers a/b --input - --input -",
+        "export alerts --input - --input -",
+        "check - -",
+        "check --old - -",
+    ],
+)
+def test_standard_input_is_read_once(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command.split()) == 2
+    assert ": - is given twice: standard input is read once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("audit", "[default: warning] --fail-on"),
+        ("audit", "or above [default: warning] --with-pods"),
+        ("certs", "in DIR (default: certs)"),
+        ("top", "--sort-by [worst|name|renewed|changes] worst unless given -h"),
+        ("why", "worst unless given; without it, json, yaml and name are sorted by name"),
+    ],
+)
+def test_help_says_what_is_so_unless_it_is_given(command: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert text in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     "word",

@@ -93,8 +93,8 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.argument("words", metavar="", nargs=-1)
 @reading.input_option
 @click.option("--now", type=parse_moment, metavar="RFC3339", help="evaluate the leases as of this time")
-@click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
-@click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, help=_FAIL_ON)
+@click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, show_default=True, help=_SEVERITY)
+@click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, show_default=True, help=_FAIL_ON)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)

@@ -20,7 +20,7 @@ DEFAULT_NAME: Final = "lease-webhook"
 """The name of the Service, and of its namespace."""
 
 _DESCRIPTION: Final = """\
-Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
+Makes a CA and a serving certificate in DIR (default: certs): ca.crt, ca.key, tls.crt, tls.key.
 Run it again to renew the serving certificate under the same CA: API servers need no new caBundle.
 A running server picks up the new files by itself.
 """

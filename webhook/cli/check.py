@@ -35,7 +35,13 @@ from webhook.cli.checking.text import (
 )
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, format_skipped, read_for_history, widen_to_all_namespaces
+from webhook.cli.reading import (
+    cluster_options,
+    format_skipped,
+    read_for_history,
+    refuse_repeated_standard_input,
+    widen_to_all_namespaces,
+)
 from webhook.cli.terminal import Failure, encode_line, print_message, style, wrap_on_terminal
 from webhook.text.quoting import escape
 
@@ -151,7 +157,8 @@ class _Options(Struct, frozen=True, kw_only=True):
     annotations: str | None
 
     def refuse_contradictions(self) -> None:
-        """Raise Failure for options that exclude each other, or need others."""
+        """Raise Failure, or UsageError, for arguments that exclude each other, or need others."""
+        refuse_repeated_standard_input([*self.paths, self.old])
         if self.groups and not self.user:
             raise Failure("--group needs --user: a group alone writes nothing")
         if self.paths and self.cluster.namespace:

@@ -120,8 +120,25 @@ def refuse_inside(cluster: Cluster) -> None:
         raise Failure(f"--in-cluster uses the service account of the pod, without kubectl: {option} is not for it")
 
 
+def refuse_repeated_standard_input(paths: Sequence[str | None]) -> None:
+    """Raise UsageError if `-` is there twice: standard input is read once."""
+    if paths.count(STANDARD_INPUT) > 1:
+        raise click.UsageError(f"{STANDARD_INPUT} is given twice: standard input is read once")
+
+
+def _check_inputs(_ctx: click.Context, _param: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    refuse_repeated_standard_input(paths)
+    return paths
+
+
 input_option: Final = click.option(
-    "--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=complete_files
+    "--input",
+    "inputs",
+    metavar="FILE|DIR|-",
+    multiple=True,
+    callback=_check_inputs,
+    help="may be repeated",
+    shell_complete=complete_files,
 )
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 import click
@@ -27,7 +27,6 @@ ORDERS: Final[Mapping[str, Callable[[LeaseRow], Any]]] = {
 """The key of a row in each order: the worst, the longest silent and the most often changed come first."""
 _STATES: Final = tuple(map(str, LeaseState))
 _MAX_WORD: Final = 80
-_ORDER: Final = "worst unless given; json, yaml and name are sorted by name"
 
 
 class Selection(Struct, frozen=True):
@@ -105,15 +104,21 @@ labels_option: Final = click.option(
 )
 
 
-def selection_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options; the command gets them as one `Selection`."""
+def selection_options(order_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return a decorator that adds the options; the command gets them as one `Selection`.
 
+    `order_help` says how the command sorts unless it is told.
+    """
+    return partial(_add_selection_options, order_help=order_help)
+
+
+def _add_selection_options(function: Callable[..., int], order_help: str) -> Callable[..., int]:
     @labels_option
     @click.option(
         "--state", "states", metavar="STATE,...", multiple=True, help=f"only leases that are {_join_with_or(_STATES)}"
     )
     @check_option
-    @click.option("--sort-by", "order", type=click.Choice(tuple(ORDERS)), help=_ORDER)
+    @click.option("--sort-by", "order", type=click.Choice(tuple(ORDERS)), help=order_help)
     @wraps(function)
     def with_selection(
         labels: str,

@@ -29,6 +29,6 @@ Examples:
 @click.command("top", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @stamps_and_numbers_option
 @cluster_options
-@selection_options
+@selection_options("worst unless given")
 def command(*, policy: str | None, cluster: Cluster, selection: Selection) -> int:
     return watch_all(widen_to_all_namespaces(cluster), selection, policy, find_namespace(cluster))

@@ -70,6 +70,7 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 
 _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
+_ORDER: Final = "worst unless given; without it, json, yaml and name are sorted by name"
 _HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
 """Findings that the headline says."""
 _OF_HOLDERS: Final = frozenset(
@@ -87,7 +88,7 @@ _LABEL: Final = 16
 @click.option("--now", type=parse_moment, metavar="RFC3339", help="decide what has expired as of this time")
 @reading.stamps_and_numbers_option
 @reading.cluster_and_input_options
-@selection_options
+@selection_options(_ORDER)
 @click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
 @click.option("--writers", is_flag=True, help=f"of one lease: {WRITERS_HELP}")
 @click.option("-v", "--verbose", is_flag=True, help="print every fact that is known, and the latest 16 events")
