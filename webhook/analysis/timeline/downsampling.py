@@ -102,9 +102,10 @@ class SpanRecord(Struct):
         current = self.present
         if current is None:
             return max(at, self.closed[-1].ends or at) if self.closed else at
-        if current.kind is SpanKind.UNRECORDED and self.closed and self.closed[-1].begins < at < current.begins:
-            # A stamp that is ahead had it begin too late: what was known until then goes on until now.
-            self.closed[-1] = replace(self.closed[-1], ends=at)
+        before = self.closed[-1] if current.kind is SpanKind.UNRECORDED and self.closed else None
+        if before is not None and before.kind is SpanKind.HELD and before.begins < at < current.begins:
+            # A stamp that is ahead had it begin too late: who held it until then held it until now.
+            self.closed[-1] = replace(before, ends=at)
             self.present = None
             return at
         at = max(at, current.begins)
@@ -132,10 +133,10 @@ class SpanRecord(Struct):
         if current is None or (is_gone and current.tenure is None):
             return tuple(self.closed)
         closed, turns = self.closed, []
-        if current.begins > end:
-            # By a stamp that is ahead: it is so at the end, whenever it began.
-            closed = [replace(one, ends=min(one.ends or end, end)) for one in closed if one.begins < end]
-            current = replace(current, begins=end)
+        before = [replace(one, ends=min(one.ends or end, end)) for one in closed if one.begins < end]
+        if current.kind is SpanKind.HELD and current.begins > end and before and before[-1].kind is SpanKind.HELD:
+            # By a stamp that is ahead: it is held at the end, since whenever that was, and not by the one before.
+            closed, current = before, replace(current, begins=end)
         if current.is_named and frozen and frozen.since < end:
             turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
         elif current.is_named and overdue_at is not None and overdue_at < min(end, hidden_since or end):
