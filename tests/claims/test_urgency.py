@@ -5,6 +5,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
+from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.handovers import FREQUENT
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
@@ -205,3 +206,26 @@ def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> Non
         "two may have led at once",
         "no process is known to have renewed it as alice-debug since alice wrote that in at 11:07:00Z",
     ]
+
+
+def test_refusals_of_who_renews_again_have_ended() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1)
+    db.fail(422, POLICY)
+    db.lead(4)
+    assert "ended" not in begin(server)  # within the duration, they may go on
+    db.lead(20)
+    advice = "The refusals have ended. See why the policy refused the writes of shop/db:"
+    assert begin(server) == f"Held and renewed now. {advice}"
+    db.fail(422, POLICY)
+    server.wait(1)
+    assert "See why the policy refuses the writes of shop/db:" in begin(server)
+
+
+def test_refusals_of_another_process_than_the_holder_may_come_again() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").fail(422, POLICY)
+    db.lead(40)
+    assert begin(server) == "Held and renewed now. See why the policy refuses the writes of pod db-1:"

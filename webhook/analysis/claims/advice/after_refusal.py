@@ -47,8 +47,9 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return advise_on_writer(
             f"{describe_writer(taker)} wrote {format_name(held.holder)} into the lease.", history, taker
         )
+    refuses = "refused" if has_renewed_since_refusals(history, refusal) else "refuses"
     if refusal.by is RefusedBy.WEBHOOK:
-        return Advice(f"See why webhook {format_name(refusal.name)} refuses the writes of {who}:", WEBHOOKS)
+        return Advice(f"See why webhook {format_name(refusal.name)} {refuses} the writes of {who}:", WEBHOOKS)
     if refusal.by is RefusedBy.CREDENTIALS and history.namespace == NODE_LEASES:
         sentence = (
             "The API server accepted no credentials of these requests. Whose they were is not known. "
@@ -59,7 +60,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return _advise_on_unaccepted_credentials(history, refusal)
     if refusal.by is RefusedBy.POLICY:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
-        return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
+        return Advice(f"See why the policy {refuses} {what} of {who}:", _POLICIES)
     if refusal.by is RefusedBy.FIELDS:
         return _advise_on_owned_fields(history, refusal, who, now=now)
     if refusal.is_in_terminated_namespace:
@@ -70,6 +71,17 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
     if refusal.by is RefusedBy.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
     return _advise_on_forbidden_writes(history, refusal)
+
+
+def has_renewed_since_refusals(history: LeaseHistory, refusal: Refusal) -> bool:
+    """Return whether the process whose write was refused has renewed the lease as its holder since its last refusal.
+
+    A release that is refused is followed by renewals, or by none, whether or not the next release will be.
+    """
+    own = [one for one in history.requests.refusals if one.is_denied and one.writer.is_same(refusal.writer)]
+    last = max((one.at for one in own), default=refusal.at)
+    renewed = (one.last_renewal for one in history.tenures if refusal.writer.is_same(one.processes.own))
+    return not refusal.is_release and max(renewed, default=0) > last
 
 
 def find_quota(message: str) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
+from msgspec.structs import replace
+
+from webhook.analysis.claims.advice.after_refusal import advise_after_refusal, has_renewed_since_refusals
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
 from webhook.analysis.claims.evidence import silences
@@ -172,6 +174,8 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     if is_passing:
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
+    if over and has_renewed_since_refusals(history, last):
+        advice = replace(advice, sentence=f"The refusals have ended. {advice.sentence}")
     return make_claim(
         history,
         "write-refused",
