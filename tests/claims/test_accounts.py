@@ -563,8 +563,8 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     together(20, mail, cart)
     output = text(account(follow_log(server), server.now))
     assert (
-        "For most of that time the log has no answered request for the lease from its pod "
-        "(it may have ended, or been paused, blocked or cut off); " in output
+        "For most of the time since its last renewal the log has no answered request for the lease from the pod of "
+        "db-0_1 (it may have ended, or been paused, blocked or cut off); " in output
     )
 
 
@@ -576,7 +576,8 @@ def test_a_process_that_renews_another_lease_runs(lease: str, words: str) -> Non
     together(20, mail, cart, other)
     output = text(account(follow_log(server), server.now))
     assert (
-        "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
+        "The pod of db-0_1 ran, and for most of the time since its last renewal the log has no answered request from "
+        "it for this lease: "
         f"it renewed {words} meanwhile." in output
     )
 

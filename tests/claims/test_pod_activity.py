@@ -85,9 +85,9 @@ def test_a_pod_with_a_long_time_without_a_request_may_have_ended(worked: Sequenc
 
 
 RAN_ON = (
-    "Since its last renewal the log has no answered request for the lease from its pod, but at least 5 others, from "
-    "11:07:54Z to 11:08:54Z: its pod ran on, and what renews may have ended in it, be blocked, or be limited by its "
-    "own client, for example; 2 other leases were renewed on time."
+    "Since its last renewal the log has no answered request for the lease from the pod of db-0_1, but at least 5 "
+    "others, from 11:07:54Z to 11:08:54Z: its pod ran on, and what renews may have ended in it, be blocked, or be "
+    "limited by its own client, for example; 2 other leases were renewed on time."
 )
 RESTART = (
     "The pod of db-0_1 ran on, and did not ask for the lease any more. See its log, and restart the pod if no other "

@@ -536,6 +536,21 @@ def test_what_the_headline_says_of_a_silence_is_not_said_again(
     assert "warning  renewal-late (ongoing)\n  db-0_1 has not renewed since" in out
 
 
+@pytest.mark.parametrize("duration", [15, 120], ids=["expired", "live"])
+def test_a_cause_that_stands_alone_names_the_holder_and_the_time(
+    duration: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db", duration=duration), server.elector("mail-0", "shop/mail")
+    together(60, db, mail)
+    together(60, mail)
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    unheard = "the log has no answered request for the lease from the pod of db-0_1 (it may have ended,"
+    assert f"For most of the time since its last renewal {unheard}" in " ".join(out.split())
+
+
 def test_why_two_holders_in_a_row_were_lost_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, after, mail = (server.elector(*one) for one in (("a", "shop/db"), ("b", "shop/db"), ("m", "shop/mail")))

@@ -21,8 +21,7 @@ _OF_ALL: Final = {
 _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
 _LOST_PART: Final = f"A node, an API server or a zone may be lost or cut off, or {_STOPPED_THEN}, for example"
 # A list of what stops a process is never complete, so each is of examples.
-_SILENT: Final = "For most of that time the log has no answered request for the lease from its pod"
-_SILENT_SINCE: Final = "Since its last renewal the log has no answered request for the lease from its pod"
+_UNHEARD: Final = "the log has no answered request for the lease from"
 _RAN_ON: Final = (
     "its pod ran on, and what renews may have ended in it, be blocked, or be limited by its own client, for example"
 )
@@ -50,14 +49,18 @@ _UNANSWERED: Final = (
 )
 
 
-def describe_cause(cause: Diagnosis) -> str:
-    """Return a cause as one sentence about a holder, which names every cause that is left."""
+def describe_cause(cause: Diagnosis, holder: str = "") -> str:
+    """Return a cause as one sentence about a holder, which names every cause that is left.
+
+    It follows a clause about that holder and a time; where it stands alone, it names the `holder` itself, and the time
+    is that since the last renewal.
+    """
     if cause.has_gone_on and cause.possible_causes == _REPEATED:
         return f"{_LIMITED_EACH_TIME}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.possible_causes in _HABITS:
         return f"{_HABITS[cause.possible_causes]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"{_describe_own_side(cause)}{cause.evidence}."
+        return f"{_describe_own_side(cause, holder)}{cause.evidence}."
     if cause.blame in _OPENINGS:
         return f"{_OPENINGS[cause.blame]} {cause.evidence}."
     if cause.blame is Blame.CONFLICT:
@@ -69,18 +72,21 @@ def describe_cause(cause: Diagnosis) -> str:
     return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
 
 
-def _describe_own_side(cause: Diagnosis) -> str:
+def _describe_own_side(cause: Diagnosis, holder: str) -> str:
     """Say what is known of a holder that stored no renewal, where others did, up to the evidence."""
+    pod, time = (f"the pod of {holder}", "the time since its last renewal") if holder else ("its pod", "that time")
+    silent = f"For most of {time} {_UNHEARD} {pod}"
     if cause.is_alive:
-        return "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
+        ran = f"{pod[0].upper()}{pod[1:]} ran"
+        return f"{ran}, and for most of {time} the log has no answered request from it for this lease: "
     if cause.is_silent and cause.runs_on:
-        return f"{_SILENT_SINCE}, but {cause.others}: {_RAN_ON}; "
+        return f"Since its last renewal {_UNHEARD} {pod}, but {cause.others}: {_RAN_ON}; "
     if cause.is_silent and cause.has_gone_on:
-        return f"{_SILENT}, but {cause.others}: until then the pod ran and was connected {_MAY_BE_LIMITED}; "
+        return f"{silent}, but {cause.others}: until then the pod ran and was connected {_MAY_BE_LIMITED}; "
     if cause.is_silent and cause.others:
-        return f"{_SILENT}, but {cause.others}{'' if cause.is_end_shown else f' {_MAY_HAVE_ENDED}'}; "
+        return f"{silent}, but {cause.others}{'' if cause.is_end_shown else f' {_MAY_HAVE_ENDED}'}; "
     if cause.is_silent:
-        return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
+        return f"{silent}; " if cause.is_end_shown else f"{silent} {_MAY_HAVE_ENDED}; "
     if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:

@@ -200,7 +200,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         message,
         step,
         cause.blame,
-        why=why,
+        why=describe_cause(cause, format_name(tenure.holder) if tenure.holder else ""),
         over_since=0,
         arguments={"identity": find_identity(tenure), "from": last, "to": until, **list_possible_causes(cause)},
     )

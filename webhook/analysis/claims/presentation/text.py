@@ -69,7 +69,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
     is_told |= not verbose and account.cause is not None and _is_stalled_as_asked(account, account.cause)
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
-        yield Line("Why", describe_cause(account.cause))
+        yield Line("Why", describe_cause(account.cause, format_name(account.holder) if account.holder else ""))
     yield from _list_askers(account)
     if together:
         yield Line("Together", together)
