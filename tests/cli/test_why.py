@@ -551,6 +551,36 @@ def test_a_cause_that_stands_alone_names_the_holder_and_the_time(
     assert f"For most of the time since its last renewal {unheard}" in " ".join(out.split())
 
 
+def test_a_lease_with_a_field_of_a_wrong_type_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "leases.json"
+    path.write_text(json.dumps(make_lease(put("spec.holderIdentity", 5))))
+    problem = "spec.holderIdentity must be a string, not an integer"
+    _, out, _ = run(capsys, "--input", str(path))
+    assert out.startswith("1 of 1 lease needs attention\n")
+    assert out.splitlines()[2].split() == ["shop/checkout", "unknown", "object-types"]
+    _, out, _ = run(capsys, "shop/checkout", "--input", str(path))
+    assert " ".join(out.split()).startswith(
+        f"shop/checkout unknown: the object in the input cannot be read: {problem} as of"
+    )
+    assert "\nFix it: correct the type in the manifest; an API server refuses the object.\n" in out
+    assert "error  object-types" not in out  # the headline says it
+    _, out, _ = run(capsys, "shop/checkout", "--input", str(path), "--verbose")
+    assert f"\nerror  object-types\n  {problem}\n\nFix it: " in out
+    shown = json.loads(run(capsys, "shop/checkout", "--input", str(path), "--format", "json")[1])
+    assert [(one["claim"], one["text"]) for one in shown["claims"]] == [("object-types", problem)]
+
+
+def test_the_command_of_an_advice_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "leases.json"
+    path.write_text(json.dumps(make_lease(put("metadata.name", "Checkout"))))
+    words = ("shop/Checkout", "--input", str(path), "--now", "2025-11-20T12:00:05Z", "--format", "json")
+    fix = "correct it in the manifest or the client that writes it; a current API server refuses the value"
+    advice = json.loads(run(capsys, *words)[1])["advice"]
+    assert advice == {"sentence": f"Fix it: {fix}.", "command": ""}
+
+
 def test_why_two_holders_in_a_row_were_lost_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, after, mail = (server.elector(*one) for one in (("a", "shop/db"), ("b", "shop/db"), ("m", "shop/mail")))

@@ -12,7 +12,7 @@ from webhook.admission.policy.file import load
 from webhook.analysis.audit.registry import OUTAGE
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
@@ -71,7 +71,9 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
 _ORDER: Final = "worst unless given; without it, json, yaml and name are sorted by name"
-_HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
+_HEADLINES: Final = frozenset(
+    {"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent", "object-types"}
+)
 """Findings that the headline says."""
 _OF_HOLDERS: Final = frozenset(
     {"lease-stolen", "lease-contended", "leader-lost", "foreign-release", "holder-removed", "lease-deleted"}
@@ -316,7 +318,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
     advice = advise_with_urgency(account)
-    yield from _format_findings(account, advice.command, verbose=verbose, said={one.text for one in facts})
+    yield from _format_findings(account, advice, verbose=verbose, said={one.text for one in facts})
     yield ""
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
@@ -335,10 +337,10 @@ def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
         yield from _format_lines(lines, 2 if head else 0)
 
 
-def _format_findings(account: Account, command: str, *, verbose: bool, said: AbstractSet[str]) -> Iterator[str]:
+def _format_findings(account: Account, advice: Advice, *, verbose: bool, said: AbstractSet[str]) -> Iterator[str]:
     """Yield what is wrong: the latest findings of each kind; without `verbose` one, and none that the headline says.
 
-    `command` is that of the advice, which is shown below; `said` are sentences that need not be repeated.
+    What the `advice` says, which is shown below, is not shown twice; `said` are sentences that need not be repeated.
     """
     is_silence_said = is_silence_in_headline(account)
     loud = (one for one in account.findings if one.severity is not Severity.INFO)
@@ -360,7 +362,7 @@ def _format_findings(account: Account, command: str, *, verbose: bool, said: Abs
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         message = finding.message if verbose else _shorten(finding, said, is_silence_said=is_silence_said)
         yield indent(escape(message), 2)
-        if verbose and finding.fix != command:
+        if verbose and finding.fix != advice.command and not advice.sentence.endswith(f": {finding.fix}."):
             yield from _format_fix(finding)
 
 

@@ -8,6 +8,7 @@ from webhook.text.quoting import escape, truncate
 
 _MAX_WORD: Final = 253
 _PLACES: Final = re.compile(r"\{(kubectl|name)\}")
+_COMMAND: Final = re.compile(r"(^|: )(?=(?:kubectl|lease-webhook) )")
 
 
 def quote_for_shell(text: str) -> str:
@@ -42,3 +43,9 @@ def fill_in(command: str, namespace: str, name: str) -> str:
     names = {"kubectl": make_kubectl_prefix(namespace), "name": quote_name(name)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], command)
+
+
+def split_fix(fix: str) -> tuple[str, str]:
+    """Return what a fix says in words, and the command that it is or ends with; each "" if it has none."""
+    found = _COMMAND.search(fix)
+    return (fix, "") if found is None else (fix[: found.start()], fix[found.end() :])

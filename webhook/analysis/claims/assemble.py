@@ -6,6 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
+from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
@@ -27,7 +28,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.items import InputKind, Observation
-from webhook.findings import ORDER, ReportFinding, Severity
+from webhook.findings import ORDER, ObjectName, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 
 _SILENT_NODE: Final = frozenset({"expired", "heartbeat-silent"})
@@ -52,7 +53,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     runs_on = cause is not None and cause.runs_on
     subject = _make_subject(histories, history, status, now, seen_until=seen_until, runs_on=runs_on)
     found = [*find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)]
-    stored = _check_stored(histories, history, subject, found, doubt) if subject is not None else ()
+    stored = (
+        _check_stored(histories, history, subject, found, doubt) if subject is not None else _check_unreadable(history)
+    )
     has_log = not pods.gone and (cause is None or cause.blame is not Blame.POD)
     findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in (*found, *stored)]
     return Account(
@@ -118,6 +121,13 @@ def _check_stored(
     )
     has_managed_fields = histories.would_show_managed_fields(history)
     yield from check_stamps(subject, histories.stamped, has_managed_fields=has_managed_fields)
+
+
+def _check_unreadable(history: LeaseHistory) -> Iterator[ReportFinding]:
+    """Yield why the object of a lease cannot be read, if nothing else shows the lease."""
+    if history.problem and history.lease is None:
+        subject = ObjectName("Lease", history.namespace, history.name)
+        yield report_problem("object-types", history.problem, subject)
 
 
 def _get_rank(finding: ReportFinding) -> int:

@@ -64,6 +64,8 @@ class LeaseHistory(Struct):
     at: int | None = None
     is_list_only: bool = True
     """Only lists have shown it: nothing is known of what happened before."""
+    problem: str = ""
+    """Which field of a list's object has a wrong type, so that it cannot be read; "" if none has."""
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_resumed: bool = False

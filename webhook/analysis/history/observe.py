@@ -196,15 +196,23 @@ def _store(step: Step) -> None:
             history.existence.mark(seen.writer, history.moment)
         elif marked := parse_stamp(seen.object.metadata.deletion_timestamp):
             history.existence.mark(None, marked)
-    elif seen.is_beside_spec and seen.at is not None:
-        take_write_beside_spec(step, seen.at)
-    elif seen.at is not None and not seen.problem:
-        if history.lease is not None:
-            if seen.act is Act.CREATED:
-                history.existence.note_hidden_creation()
-            take_hidden_write(step, seen.at)
-        else:
-            take_logged_write(step, seen.at)
+    elif seen.at is not None:
+        _store_unseen(step, seen.at)
+    elif seen.input_kind is InputKind.DUMP:
+        history.problem = seen.problem
+
+
+def _store_unseen(step: Step, at: int) -> None:
+    """Take in a write of which the input does not show what it stored."""
+    history, seen = step.history, step.seen
+    if seen.is_beside_spec:
+        take_write_beside_spec(step, at)
+    elif history.lease is not None and not seen.problem:
+        if seen.act is Act.CREATED:
+            history.existence.note_hidden_creation()
+        take_hidden_write(step, at)
+    elif not seen.problem:
+        take_logged_write(step, at)
 
 
 def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:

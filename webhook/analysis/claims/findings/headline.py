@@ -76,6 +76,8 @@ def _describe_read(account: "Account") -> str:
 
 def _describe_unseen(account: "Account", holder: str, later: tuple[int, Writer] | None) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, and when, or that it does not exist."""
+    if account.history.problem and not account.history.tenures:
+        return f"the object in the input cannot be read: {account.history.problem}"
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
         return (

@@ -79,7 +79,7 @@ from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
-from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name
+from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name, split_fix
 
 _PATIENCE: Final = 30 * SECOND
 """Most candidates ask each few seconds."""
@@ -208,6 +208,8 @@ def _advise_without_lease(account: Account) -> Advice:
     """Return the advice if its object was never seen, or is gone."""
     history, lease = account.history, make_command_for_lease(account.history)
     tenure = history.latest_tenure
+    if unreadable := [one for one in account.findings if one.check == "object-types"]:
+        return _advise_on_finding(unreadable[0])
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     writes = [one for one in history.requests.refusals if one.is_denied_write]
@@ -361,7 +363,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if status.state is LeaseState.UNKNOWN:
         return _advise_when_unknown(account, status)
     if warnings:
-        return Advice("The lease is held and renewed; fix the finding:", warnings[0].fix)
+        return _advise_to_fix("The lease is held and renewed; fix the finding", warnings[0].fix)
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
@@ -738,4 +740,11 @@ def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
 def _advise_on_finding(finding: ReportFinding) -> Advice:
     if isinstance(finding, Claim):
         return Advice(finding.advice, finding.fix, finding.pods)
-    return Advice("Fix it:", finding.fix)
+    return _advise_to_fix("Fix it", finding.fix)
+
+
+def _advise_to_fix(start: str, fix: str) -> Advice:
+    """Return the fix of a finding, which is a command, words, or both, as a sentence that begins so and a command."""
+    words, command = split_fix(fix)
+    said = f"{start}: {words}" if words else start
+    return Advice(f"{said}{':' if command else '.'}", command)
