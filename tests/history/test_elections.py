@@ -300,6 +300,21 @@ def test_a_lease_that_was_never_renewed_did_not_stop(follow: Callable[[bytes], C
     assert histories.index.compare_silent_with_others(never_renewed, server.now) == OtherLeases(late=1)
 
 
+@pytest.mark.parametrize("follow", [cluster_of, keep_as_text])
+def test_a_renewal_of_the_future_does_not_show_that_a_lease_went_on(
+    follow: Callable[[bytes], ClusterHistory],
+) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db", "shop/db"), server.elector("mail", "shop/mail")
+    together(20, db, mail)
+    server.wait(3600)
+    mail.renew()
+    histories = follow(server.dump())
+    expired = histories.get_history(LEASE)
+    assert histories.index.compare_silent_with_others(expired, server.now) == OtherLeases(on_time=1)
+    assert histories.index.compare_silent_with_others(expired, server.now - 1800 * SECOND) == OtherLeases()
+
+
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
@@ -311,8 +326,8 @@ def test_what_others_did_is_known_anew_after_an_observation() -> None:
     other.elector("b", "shop/mail").lead(4)
     for item in read("in", [other.dump()]):
         histories.add(item)
-    assert histories.index.compare_silent_with_others(history, server.now) == OtherLeases(on_time=1)
-    assert histories.index.compare_silent_with_others(history, server.now + SECOND) == OtherLeases(on_time=1)
+    assert histories.index.compare_silent_with_others(history, other.now) == OtherLeases(on_time=1)
+    assert histories.index.compare_silent_with_others(history, other.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:

@@ -41,13 +41,17 @@ class OverdueLeases(Struct, frozen=True):
 
     @classmethod
     def from_renewals(cls, renewals: Sequence[tuple[int, int]], now: int) -> Self:
-        """Return what is counted of last renewals and halves of durations."""
-        overdue = [(at, half) for at, half in renewals if at + half <= now]
+        """Return what is counted of last renewals and halves of durations.
+
+        One that is later than `now` is what a client claims: when that lease was renewed last is not known.
+        """
+        past = [(at, half) for at, half in renewals if at <= now]
+        overdue = [(at, half) for at, half in past if at + half <= now]
         return cls(
             now=now,
             overdue=sorted(at for at, _ in overdue),
             overdue_less_half=sorted(at - half for at, half in overdue),
-            gone_on=sorted(at - half for at, half in renewals),
+            gone_on=sorted(at - half for at, half in past),
         )
 
     def compare_with(self, history: LeaseHistory) -> OtherLeases:
