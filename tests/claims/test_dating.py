@@ -3,12 +3,15 @@
 import copy
 import json
 
+import pytest
+
 from tests.claims.accounts import account, text
 from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, strip_stamps, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.presentation.account_json import make_account_json
+from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import format_time
@@ -57,6 +60,25 @@ def test_a_renewal_that_was_dated_back_after_it_was_seen_keeps_its_time() -> Non
         (live,) = claims(cluster, server, "expires")
         assert live["from"].endswith("11:07:16.000000Z")
         assert claims(cluster, server, "expired") == []
+
+
+@pytest.mark.parametrize("waits", [0, 60], ids=["expires", "expired"])
+def test_one_time_of_expiry_is_printed_everywhere(waits: int) -> None:
+    server, _ = shop()
+    server.wait(waits)
+    for cluster in (follow_watch(server), cluster_of(server.dump())):
+        cluster.bounds.extend_to(server.now)
+        shown = account(cluster, server.now)
+        assert shown.takeable_at is not None
+        (said,) = (
+            one["text"]
+            for kind, words in (("expires", "it expires at"), ("expired", "the lease has expired, since"))
+            for one in claims(cluster, server, kind)
+            if words in one["text"]
+        )
+        time = format_clock(shown.takeable_at, server.now)
+        assert f" {time}" in said
+        assert f" {time}" in text(shown)
 
 
 def test_a_list_does_not_show_which_of_two_times_is_that_of_the_last_renewal() -> None:

@@ -105,7 +105,8 @@ def _collect_state(account: Account) -> Iterator[Claim]:
         yield _make_fact(
             account, "frozen", make_headline(account), arguments={"identity": holder, "to": status.block.until}
         )
-    # Stamps have whole seconds; without one only the writer says when it renewed.
+    # Stamps have whole seconds, so a claim is of the next one; the sentence has the time that is printed everywhere.
+    # Without a stamp only the writer says when it renewed.
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
     # A renewal may be among the requests that a log lacks.
@@ -118,7 +119,8 @@ def _collect_state(account: Account) -> Iterator[Claim]:
     ):
         since = _find_expiry(account, takeable)
         text = f"{format_name(holder)} is named and the lease has expired"
-        text += "" if since is None else f", since {format_clock(since, now)}"
+        shown = status.takeable_at if since == takeable else since
+        text += "" if shown is None else f", since {format_clock(shown, now)}"
         arguments = {"identity": holder, "from": since, "to": now}
         yield _make_fact(account, "expired", text, over_since=0, arguments=arguments)
     is_released = history.lease is not None and is_release(history.lease.spec)
@@ -127,7 +129,7 @@ def _collect_state(account: Account) -> Iterator[Claim]:
         yield _make_fact(
             account,
             "expires",
-            f"it expires at {format_clock(takeable, now)} unless renewed",
+            f"it expires at {format_clock(status.takeable_at or takeable, now)} unless renewed",
             arguments={"identity": holder, "from": takeable},
         )
     if status.state is LeaseState.RELEASED:
