@@ -15,7 +15,7 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.main import main
-from webhook.kubernetes.times import format_time
+from webhook.kubernetes.times import DAY, format_time
 
 __all__ = ["fake"]
 
@@ -307,6 +307,51 @@ def test_a_history_that_is_piped_long_after_its_end_does_not_show_what_happened_
         "2 h 0 min after the input's end: what happened since is not in it; for that moment: --now 2026-11-18T11:07:00"
     )
     assert (said in " ".join(out.split())) is is_told
+
+
+def pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], data: bytes, now: int, *words: str
+) -> tuple[str, str]:
+    """Return what a command prints of an input that is piped at a moment."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    monkeypatch.setattr(time, "time_ns", lambda: now * 1000)
+    main([*words, "--input", "-"])
+    out, err = capsys.readouterr()
+    return out, err
+
+
+@pytest.mark.parametrize("is_log", [True, False], ids=["log", "watch"])
+def test_of_a_history_that_is_piped_days_after_its_end_no_lease_is_to_be_deleted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_log: bool
+) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(20, db, mail)
+    mail.lead(40)
+    data, later = server.audit_log() if is_log else server.watch(), server.now + 3 * DAY
+    said = "3 d 0 h after the input's end: what happened since is not in it; for that moment: --now 2026-11-18T11:07:40"
+    out, err = pipe(monkeypatch, capsys, data, later, "audit")
+    assert said in " ".join(err.split())
+    assert "delete lease" not in out
+    assert "shop/db  expired" in out
+    assert "shop/mail" not in out
+    out, _ = pipe(monkeypatch, capsys, data, later, "why")
+    assert said in " ".join(out.split())
+    states = {row.split()[0]: row.split()[1] for row in out.splitlines() if row.startswith("shop/")}
+    assert states == {"shop/db": "expired", "shop/mail": "unknown"}
+    out, _ = pipe(monkeypatch, capsys, data, later, "why", "shop/mail")
+    assert "mail-0_1 held it when the input ended" in " ".join(out.split())
+    assert "delete lease" not in out
+
+
+def test_a_watch_of_a_lease_that_no_one_renews_may_have_gone_on_until_it_is_evaluated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    line = json.dumps({"type": "ADDED", "object": server.leases["shop/db"]}).encode()
+    out, _ = pipe(monkeypatch, capsys, line, server.now + 7200 * SECOND, "why", "shop/db")
+    assert out.startswith("shop/db  expired: db-0_1 has not renewed it for 2 h 0 min")
 
 
 def test_a_dump_is_as_of_when_its_file_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

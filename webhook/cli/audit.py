@@ -235,6 +235,8 @@ class Audit(Struct):
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
+    piped_late: str = ""
+    """As of when a history is examined that was piped long after its end; "" for any other input."""
     labeled: set[Key] = field(default_factory=set)
     """The objects that have the labels of the selection."""
 
@@ -280,6 +282,8 @@ class Audit(Struct):
             yield f"no lease and no candidate{where} is in the input{'' if self.only else explain_absence(self.paths)}"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
+        if self.piped_late:
+            yield self.piped_late
         yield from self.tokens.list_complaints()
 
     def _examine(self, item: Item) -> Iterator[ReportFinding]:
@@ -323,7 +327,9 @@ class Audit(Struct):
             as_of = reading.find_evaluation_time(
                 self.now, self.paths, self.histories.bounds.until, self.histories.bounds.shown
             )
-            at, self.histories.bounds.is_over = as_of.at, reading.is_over(self.now, self.paths)
+            at, bounds = as_of.at, self.histories.bounds
+            bounds.is_over = reading.is_over(self.now, self.paths, self.histories)
+            self.piped_late = as_of.text if as_of.is_piped_late else ""
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
@@ -335,7 +341,8 @@ class Audit(Struct):
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
                     limits = self.histories.find_limits(namespace, name)
-                    subject = Subject(history.lease, namespace, name, at, *known, limits=limits)
+                    ends_at = None if history.is_list_only else bounds.ended
+                    subject = Subject(history.lease, namespace, name, at, *known, ends_at=ends_at, limits=limits)
                     is_server_clock = find_server_clock(self.histories, history, status, at) is not None
                     yield from drop_repeated(
                         *(found, self.inventory.add(subject)),

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_in_cluster, list_items, list_lease_names
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
@@ -29,7 +30,7 @@ from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
 from webhook.kubernetes.formats import dns_label, dns_subdomain
-from webhook.kubernetes.times import MINUTE, SECOND, format_span, format_time
+from webhook.kubernetes.times import HOUR, MINUTE, SECOND, format_span, format_time
 from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
@@ -40,6 +41,8 @@ MAX_NAMED: Final = 5
 _REQUEST_TIMEOUT: Final = "give up a request of kubectl after this time; 60s unless given, 0 for never"
 _LONG_AFTER: Final = 15 * SECOND
 """For as long most leases last: one that was renewed when an input ended has expired by then, or seems to have."""
+_PAST: Final = HOUR
+"""A history with renewals that ended so long before it was piped is one of the past, and no watch that goes on."""
 HIDDEN_STAMPS: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -283,6 +286,8 @@ class EvaluationTime(Struct, frozen=True):
     at: int
     origin: str
     seen_until: int = 0
+    is_piped_late: bool = False
+    """Whether it is the clock, and what was piped is a history that had ended long before."""
 
     @property
     def text(self) -> str:
@@ -308,19 +313,23 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
     if STANDARD_INPUT in paths or not paths:
         after = _describe_time_after(until, clock)
         moment = f"; for that moment: --now {format_time(until)}" if until is not None and after else ""
-        return EvaluationTime(clock, f"the clock of this computer{after}{moment}")
+        return EvaluationTime(clock, f"the clock of this computer{after}{moment}", is_piped_late=bool(after))
     if until is not None:
         return EvaluationTime(min(until, clock), "input's end", min(shown, clock))
     written = max((at for path in paths if (at := _date_input(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
 
 
-def is_over(given: int | None, paths: Sequence[str]) -> bool:
+def is_over(given: int | None, paths: Sequence[str], histories: ClusterHistory) -> bool:
     """Return whether nothing was observed after the end of an input, as of files; `given` is the value of --now.
 
-    What writes standard input may go on until it is evaluated.
+    What writes standard input may go on until it is evaluated, unless its history ended long before. A watch of leases
+    that no one renews is no such history: it shows when they were written, and may have gone on since.
     """
-    return bool(paths) and (given is not None or STANDARD_INPUT not in paths)
+    until = histories.bounds.until
+    is_long_ago = until is not None and time.time_ns() // 1000 - until >= _PAST
+    is_past = is_long_ago and any(one.renewals.count for one in histories.leases.values())
+    return bool(paths) and (given is not None or is_past or STANDARD_INPUT not in paths)
 
 
 def _describe_time_after(until: int | None, at: int) -> str:

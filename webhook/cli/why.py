@@ -148,7 +148,7 @@ def _watch(cluster: Cluster, key: Key | None, selection: Selection, policy: str 
 def _find_evaluation_time(histories: ClusterHistory, now: int | None, inputs: Sequence[str]) -> reading.EvaluationTime:
     """Return when the input is evaluated; the history is told if it may be a list that is older than its file."""
     bounds = histories.bounds
-    bounds.is_over = reading.is_over(now, inputs)
+    bounds.is_over = reading.is_over(now, inputs, histories)
     as_of = reading.find_evaluation_time(now, inputs, bounds.until, bounds.shown)
     if inputs and now is None and bounds.until is None:
         times = (at for at, _ in histories.stored.list_last_renewals())

@@ -90,6 +90,8 @@ class Subject(Struct, frozen=True, dict=True):
     is_as_sent: bool = False
     is_election: bool = False
     runs_on: bool = False
+    ends_at: int | None = None
+    """The end of a history that is over, in microseconds since 1970; None if time has passed in it until now."""
     source: str = ""
     limits: Limits = DEFAULT_LIMITS
     """The numbers of the rules for this object."""
@@ -219,8 +221,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
         yield subject.report("heartbeat-silent", message)
     elif ago >= DAY:
-        message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
-        yield subject.report("abandoned", message)
+        yield _report_long_silence(subject, status.last_renewal, holder, seen)
     elif subject.lease.strategy and subject.lease.preferred_holder:
         preferred = quote(truncate(subject.lease.preferred_holder, 80))
         message = (
@@ -237,13 +238,27 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         )
         yield subject.report("not-taken-up", message)
     else:
-        message = f"{holder} holds the lease and no longer renews it; {seen}"
-        if not status.from_stamps:
-            message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-        # The log of a container that has ended would be of another one, if this one runs on.
-        logs = f"{{kubectl}} logs {guess_named_pod(status.holder) or 'POD'}{'' if subject.runs_on else ' --previous'}"
-        found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {logs}")
-        yield found if status.from_stamps else replace(found, how="writer-clock")
+        yield _report_silence(subject, holder, seen)
+
+
+def _report_long_silence(subject: Subject, last: int, holder: str, seen: str) -> ReportFinding:
+    """Return the finding about a lease that was renewed a day ago or earlier: abandoned, if that much is shown."""
+    if min(subject.now, subject.ends_at or subject.now) - last < DAY:
+        return _report_silence(subject, holder, seen)
+    message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
+    return subject.report("abandoned", message)
+
+
+def _report_silence(subject: Subject, holder: str, seen: str) -> ReportFinding:
+    """Return the finding about a holder that no longer renews its lease."""
+    status = subject.status
+    message = f"{holder} holds the lease and no longer renews it; {seen}"
+    if not status.from_stamps:
+        message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
+    # The log of a container that has ended would be of another one, if this one runs on.
+    logs = f"{{kubectl}} logs {guess_named_pod(status.holder) or 'POD'}{'' if subject.runs_on else ' --previous'}"
+    found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {logs}")
+    return found if status.from_stamps else replace(found, how="writer-clock")
 
 
 def _is_surely_over(subject: Subject) -> bool:

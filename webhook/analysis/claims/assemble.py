@@ -97,6 +97,7 @@ def _make_subject(
         interval=history.interval,
         known_status=status,
         seen_until=seen_until,
+        ends_at=None if history.is_list_only else histories.bounds.ended,
         is_as_sent=history.is_as_sent,
         is_election=not history.is_heartbeat,
         runs_on=runs_on,

@@ -10,7 +10,7 @@ from webhook.analysis.claims.findings.ongoing import is_ongoing
 from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
-from webhook.kubernetes.times import MINUTE, SECOND
+from webhook.kubernetes.times import DAY, MINUTE, SECOND
 
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
@@ -46,7 +46,8 @@ def _find_start(account: Account) -> str:
         return _NOW
     if account.state is LeaseState.EXPIRED:
         is_doubtful = account.doubt.may_lack_renewals or account.recent_renew_time is not None
-        return "" if account.is_heartbeat or is_doubtful or "abandoned" in checks else _IF_USED
+        is_old = account.last_renewal is not None and account.now - account.last_renewal >= DAY
+        return "" if account.is_heartbeat or is_doubtful or is_old else _IF_USED
     if account.state is LeaseState.RELEASED and _is_free_for_long(account):
         return _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:

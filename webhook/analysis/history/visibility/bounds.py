@@ -72,6 +72,11 @@ class Bounds(Struct):
         return None if known is None else max(known, self._created)
 
     @property
+    def ended(self) -> int | None:
+        """The end of a history that nothing follows; None of any other, during which time passes, and of dumps."""
+        return self.until if self.is_over else None
+
+    @property
     def first_request(self) -> int | None:
         """When the first request in an audit log was answered; None if there is none."""
         return self._first_request or None
