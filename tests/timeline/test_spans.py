@@ -102,6 +102,20 @@ def test_a_holder_that_renews_when_it_is_chosen_leads_from_then_on(at: int, kind
     assert [span.kind for span in record.spans(None, 50, is_gone=False)] == kinds
 
 
+@pytest.mark.parametrize(
+    ("known", "ends"), [(SpanKind.HELD, 32), (SpanKind.LEADERLESS, 45)], ids=["it was held", "it was free"]
+)
+def test_a_holder_goes_on_until_a_write_that_came_before_a_stamp_that_is_ahead(known: SpanKind, ends: int) -> None:
+    record = SpanRecord()
+    record.begin(known, 10)
+    record.begin(SpanKind.UNRECORDED, 45)
+    record.begin(SpanKind.HELD, 32)
+    assert [(span.kind, span.begins, span.ends) for span in record.spans(None, 50, is_gone=False)] == [
+        (known, 10, ends),
+        (SpanKind.HELD, ends, None),
+    ]
+
+
 def test_a_frozen_lease_is_not_overdue_as_well() -> None:
     record = SpanRecord()
     record.begin(SpanKind.HELD, 10)

@@ -400,3 +400,18 @@ def test_a_stamp_that_is_ahead_hides_no_theft() -> None:
     server.elector("db-1", "shop/db").take()
     (lane,) = read_watch(server).lanes
     assert [(span.holder, span.begins > server.now) for span in lane.spans][-1] == ("db-1_1", False)
+
+
+def test_a_command_in_the_holders_pod_may_be_the_holder() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.identity = "437d5c43-b3cc-4a00-9000-a9b60a26b22d"  # of a process of any pod
+    db.lead(20)
+    del server.log[:-1]
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
+    server.write("shop/db", spec, "kubectl-patch", db.user, db.pod)
+    (lane,) = read_log(server).lanes
+    assert (
+        lane.marks[0].text
+        == f"{db.identity} released it, or was removed as the holder: shop/db from pod db-0 wrote that"
+    )

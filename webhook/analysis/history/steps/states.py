@@ -246,9 +246,8 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
 def _date_shortening_in_gap(step: Step, tenure: Tenure, state: NextState) -> int:
     """Return when another writer shortened the lease unseen, or when it had expired before that."""
     shortened_at = max(step.write.at, date_duration_by_another(state.entries))
-    if not is_last_renewal_known(step, tenure):
-        return shortened_at
-    return min(shortened_at, tenure.kept_until + (tenure.duration or 0) * SECOND)
+    expired_at = tenure.kept_until + (tenure.duration or 0) * SECOND
+    return min(shortened_at, expired_at) if is_last_renewal_known(step, tenure) else shortened_at
 
 
 def _record_idle_write(step: Step, state: NextState) -> None:
