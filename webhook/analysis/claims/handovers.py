@@ -117,13 +117,13 @@ def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> b
 
 
 def _is_of_thief(tenures: Sequence[Tenure], tenure: Tenure) -> bool:
-    """Return whether the pod that wrote a holder in had taken the lease from another one, which still held it.
+    """Return whether the pod that wrote a holder in had taken the lease from another one, which may still have held it.
 
     A thief may write any names: another one from its pod need not be that of a process that leads.
     """
     for before, one in reversed([*with_previous(tenures)]):
         if one.since <= tenure.since and before is not None and not is_from_one_pod(one, before):
-            return one.began is Handover.STOLEN
+            return one.began in {Handover.STOLEN, Handover.UNKNOWN}
     return False
 
 
