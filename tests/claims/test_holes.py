@@ -244,7 +244,7 @@ def test_a_log_may_lack_what_comes_before_a_last_request_for_another_object(seco
     ],
 )
 def test_a_log_that_went_on_with_rare_renewals_ends_as_rarely(seconds: float, is_whole: bool) -> None:
-    """Only an API server goes on renewing its own lease: what the log lacks between is no sign of a hole, nor after."""
+    """An API server alone goes on renewing, at long intervals: neither these nor the time after the last is a hole."""
     server = FakeServer()
     db, api = server.elector("db-0", "shop/db"), server.elector("api", "kube-system/apiserver-x")
     for second in range(100):

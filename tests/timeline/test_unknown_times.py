@@ -8,7 +8,7 @@ import pytest
 from tests.claims.accounts import shop
 from tests.claims.test_gaps import without
 from tests.factories import Document
-from tests.history.fake_server import SECOND, START, FakeServer, together
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
@@ -78,10 +78,8 @@ def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_withou
     ]
 
 
-def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> None:
-    server = FakeServer()
-    first, other = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
-    together(20, first, other)
+def delete_in_hole(server: FakeServer, first: Elector, other: Elector) -> None:
+    """Have a lease deleted while the log lacks all requests; then its elector reads it in vain."""
     known = len(server.log)
     together(16, other)
     server.delete("shop/db")
@@ -89,6 +87,13 @@ def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> N
     for _ in range(2):
         server.wait(0.1)
         first.fail(404, 'leases.coordination.k8s.io "db" not found', verb="get")
+
+
+def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> None:
+    server = FakeServer()
+    first, other = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(20, first, other)
+    delete_in_hole(server, first, other)
     server.wait(0.1)
     first.take()
     together(4, first, other)
@@ -103,13 +108,7 @@ def test_a_holder_that_let_it_expire_does_not_hold_it_until_a_hole_after_which_n
     together(20, first, other)
     together(20, other)
     server.write("shop/db", server.leases["shop/db"]["spec"], "operator", "admin", "")
-    known = len(server.log)
-    together(16, other)
-    server.delete("shop/db")
-    del server.log[known:]
-    for _ in range(2):
-        server.wait(0.1)
-        first.fail(404, 'leases.coordination.k8s.io "db" not found', verb="get")
+    delete_in_hole(server, first, other)
     together(4, other)
     held, overdue = texts(read_log(server))
     assert [held[:2], overdue[:2]] == [("held", 0.0), ("overdue", 35.0)]

@@ -287,7 +287,7 @@ class EvaluationTime(Struct, frozen=True):
     origin: str
     seen_until: int = 0
     is_piped_late: bool = False
-    """Whether it is the clock, and what was piped is a history that had ended long before."""
+    """Whether this is the time of the clock, although the history on standard input ended long before."""
 
     @property
     def text(self) -> str:
@@ -323,8 +323,8 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
 def is_over(given: int | None, paths: Sequence[str], histories: ClusterHistory) -> bool:
     """Return whether nothing was observed after the end of an input, as of files; `given` is the value of --now.
 
-    What writes standard input may go on until it is evaluated, unless its history ended long before. A watch of leases
-    that no one renews is no such history: it shows when they were written, and may have gone on since.
+    Whatever feeds standard input may still be running, unless the history that it sent ended long ago. A watch of
+    leases that no one renews does not count as such a history: it shows only when they were written.
     """
     until = histories.bounds.until
     is_long_ago = until is not None and time.time_ns() // 1000 - until >= _PAST

@@ -35,7 +35,7 @@ Examples:
   kubectl -n lease-webhook exec lease-recorder-0 -- \\
     /usr/local/bin/python3 -m webhook why shop/checkout --input /history
 
-Exit codes: 0 it was stopped, 2 it cannot write, or there is no kubectl.
+Exit codes: 0 it was stopped, 2 it cannot write, or kubectl is not installed.
 """
 
 

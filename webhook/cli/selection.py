@@ -107,7 +107,7 @@ labels_option: Final = click.option(
 def selection_options(order_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return a decorator that adds the options; the command gets them as one `Selection`.
 
-    `order_help` says how the command sorts unless it is told.
+    `order_help` says how the command sorts by default.
     """
     return partial(_add_selection_options, order_help=order_help)
 

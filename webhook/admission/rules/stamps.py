@@ -28,12 +28,12 @@ class Stamps(Struct, frozen=True, gc=False):
 
 
 class Stamp(Struct, frozen=True, gc=False):
-    """What the annotations of the component say of the last write."""
+    """The last write of a lease, as the annotations of the component `stamp` record it."""
 
     writer: str
     """The uid of the writer's pod, or `-` without one; a blank; and the name of the user. "" if they name no writer."""
     written: int | None
-    """When it was written, in microseconds since 1970; None if that is missing or cannot be read."""
+    """The time of the write, in microseconds since 1970; None if it is missing or unreadable."""
     term: str = ""
     """A number, as text, that is greater after each change of the writer or of the holder; "" if there is none."""
 

@@ -1,4 +1,4 @@
-"""What happened to a lease, moment by moment, to its holders too; and what an edit of it changed, as text.
+"""The events of a lease: what happened to it and to its holders, and when; the fields that an edit changed, as text.
 
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """

@@ -65,7 +65,7 @@ class LeaseHistory(Struct):
     is_list_only: bool = True
     """Only lists have shown it: nothing is known of what happened before."""
     problem: str = ""
-    """Which field of a list's object has a wrong type, so that it cannot be read; "" if none has."""
+    """Why the object in a list cannot be read: the field that has a wrong type; "" if it can be."""
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_resumed: bool = False

@@ -60,7 +60,7 @@ class Write(Struct, frozen=True):
 
     @property
     def has_claimed_time(self) -> bool | None:
-        """Whether only the writer's own clock says when it was made; None if nothing does."""
+        """Whether its time comes from the writer's own clock alone; None if it has no time."""
         return self.is_claimed if self.is_dated else None
 
     @property

@@ -368,7 +368,7 @@ def explain_problem(problem: str) -> str:
 
 
 def require_kubectl(advice: str) -> None:
-    """Raise InputError, with the advice, if there is no kubectl."""
+    """Raise InputError with this advice if kubectl is not installed."""
     if shutil.which("kubectl") is None:
         raise InputError(f"{_CANNOT_RUN.format(os.strerror(errno.ENOENT))}; {advice}")
 

@@ -132,18 +132,18 @@ class SpanRecord(Struct):
         current = self.present
         if current is None or (is_gone and current.tenure is None):
             return tuple(self.closed)
-        closed, turns = self.closed, []
-        before = [replace(one, ends=min(one.ends or end, end)) for one in closed if one.begins < end]
-        if current.kind is SpanKind.HELD and current.begins > end and before and before[-1].kind is SpanKind.HELD:
-            # By a stamp that is ahead: it is held at the end, since whenever that was, and not by the one before.
-            closed, current = before, replace(current, begins=end)
+        spans, turns = list(self.closed), []
+        if current.kind is SpanKind.HELD and current.begins > end:
+            before = [replace(one, ends=min(one.ends or end, end)) for one in spans if one.begins < end]
+            if before and before[-1].kind is SpanKind.HELD:
+                # By a stamp that is ahead: it is held at the end, since whenever that was, and not by the one before.
+                spans, current = before, replace(current, begins=end)
         if current.is_named and frozen and frozen.since < end:
             turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
         elif current.is_named and overdue_at is not None and overdue_at < min(end, hidden_since or end):
             turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
         if hidden_since is not None:
             turns.append(_Open(SpanKind.UNRECORDED, hidden_since))
-        spans = list(closed)
         for turned in turns:
             turned.begins = max(turned.begins, current.begins)
             spans += [current.make_span(turned.begins)] if turned.begins > current.begins else []

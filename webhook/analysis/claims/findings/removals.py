@@ -10,7 +10,7 @@ from webhook.analysis.claims.findings.lease_claim import find_identity, make_cla
 from webhook.analysis.claims.handover_clauses import describe_address_of_end
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.audit_log.addresses import Elsewhere
-from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
+from webhook.analysis.history.holders.tenure import API_SERVER, Tenure, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import was_live
 from webhook.analysis.inputs.items import Writer
@@ -61,22 +61,12 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             f"; {format_name(after.holder)} took the lease {bound} later: "
             "two may have led at once, until the old one noticed"
         )
-    advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
-    if _is_holder_before(history, before, who):
-        # LeaderElector.release reads the new record, and decides by the one that it observed before.
-        sentence = (
-            f"Find out whether {by}, which had lost the lease, was paused: client-go with ReleaseOnCancel may then "
-            f"release it for its next holder{describe_strict(who)}."
-        )
-        advice = advise_on_writer(sentence, history, who)
-    if before.removal.elsewhere is not None:
-        advice = _advise_on_token(who, before.removal.elsewhere)
     return make_claim(
         history,
         "foreign-release",
         severity,
         message,
-        advice,
+        _advise_on_release(history, before, who),
         "foreign-release",
         over_since=at,
         arguments={
@@ -87,10 +77,25 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
     )
 
 
+def _advise_on_release(history: LeaseHistory, tenure: Tenure, who: Writer) -> Advice:
+    """Return what to do about a process that released the lease of another one."""
+    if tenure.removal.elsewhere is not None:
+        return _advise_on_token(who, tenure.removal.elsewhere)
+    by, strict = describe_writer(who), describe_strict(who)
+    if not _is_holder_before(history, tenure, who):
+        return advise_on_writer(f"Find out why {by} removed the holder{strict}.", history, who)
+    # LeaderElector.release reads the new record, and decides by the one that it observed before.
+    sentence = (
+        f"Find out whether {by}, which had lost the lease, was paused: client-go with ReleaseOnCancel may then "
+        f"release it for its next holder{strict}."
+    )
+    return advise_on_writer(sentence, history, who)
+
+
 def _is_holder_before(history: LeaseHistory, tenure: Tenure, who: Writer) -> bool:
-    """Return whether a process surely had the lease right before a holder, from another one."""
-    earlier = [one for one in history.tenures if one.since < tenure.since]
-    own = earlier[-1].processes.own if earlier and earlier[-1].processes.is_process_known else None
+    """Return whether a process is surely the one that held the lease right before a tenure."""
+    previous = next((before for before, one in with_previous(history.tenures) if one is tenure), None)
+    own = previous.processes.own if previous is not None and previous.processes.is_process_known else None
     return own is not None and bool(who.pod) and own.is_same(who)
 
 

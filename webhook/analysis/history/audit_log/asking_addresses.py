@@ -20,7 +20,7 @@ _LEAST: Final = 5 * SECOND
 
 
 class _Asked(Struct):
-    """When the last request came, and the times without one, each by its start, None before the first, and its end."""
+    """The time of the last request, and the pauses before it: start and end of each, with no start for the first."""
 
     last: int | None = None
     pauses: list[tuple[int | None, int]] = field(default_factory=list)

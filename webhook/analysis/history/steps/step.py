@@ -1,4 +1,4 @@
-"""What every step gets that takes one observation into the history of a lease."""
+"""The value that is passed to each step that adds one observation to the history of a lease."""
 
 from msgspec import Struct, field
 
