@@ -354,6 +354,19 @@ def test_a_pod_that_renewed_under_the_name_of_another_one_need_not_be_who_it_rel
     assert describe_ending(tenure) == f"{worker.identity} released it, or was removed"
 
 
+@pytest.mark.parametrize("seconds", [1, 20], ids=["that took the lease", "that renewed the lease ten times"])
+def test_a_pod_that_renewed_once_after_one_of_a_common_name_need_not_be_who_it_releases(seconds: int) -> None:
+    server = FakeServer()
+    worker, twin = (server.elector(pod, "shop/db") for pod in ("worker", "twin"))
+    worker.identity = twin.identity = "cluster-leader"
+    worker.lead(seconds)
+    server.wait(3)
+    twin.renew()
+    server.wait(1)
+    twin.release()
+    assert describe_ending(account(log(server)).history.tenures[-1]) == "cluster-leader released it, or was removed"
+
+
 def test_no_more_strangers_are_remembered_than_can_hold_a_lease() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")

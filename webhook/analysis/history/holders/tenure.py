@@ -15,7 +15,7 @@ from webhook.analysis.history.holders.beginning import Beginning, RequestsBefore
 from webhook.analysis.history.holders.clock import HolderClock, SetBack, find_set_back
 from webhook.analysis.history.holders.deletion import DeletionOfHeld
 from webhook.analysis.history.holders.duration import HeldDuration
-from webhook.analysis.history.holders.processes import HolderProcesses, OtherProcess
+from webhook.analysis.history.holders.processes import MIN_RENEWALS, HolderProcesses, OtherProcess
 from webhook.analysis.history.holders.removal import Removal
 from webhook.analysis.history.holders.renewal_by_other import RenewalByOther
 from webhook.analysis.history.holders.step_down import StepDown
@@ -281,7 +281,7 @@ class Tenure(Struct):
         """
         is_own = self.is_by(writer, manager, self.manager)
         # Of two processes that use one name, the other may lead on.
-        is_doubtful = self.processes.may_stand_for_other if is_own else self.processes.may_share(writer)
+        is_doubtful = self._may_stand_for_other if is_own else self.processes.may_share(writer)
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
         self.removal = Removal(
             writer,
@@ -291,6 +291,14 @@ class Tenure(Struct):
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
             elsewhere=elsewhere,
         )
+
+    @property
+    def _may_stand_for_other(self) -> bool:
+        """True if another process may lead under the same text: one that took the lease, or renewed it, before its own."""
+        who = self.processes
+        is_renewer_only = who.renewals > 0 and not self.is_known_to_have_held
+        is_latecomer = self.began is Handover.REPLACED and not who.names_own_pod and who.renewals < MIN_RENEWALS
+        return who.may_stand_for_other or is_renewer_only or is_latecomer
 
     @property
     def is_deleted_by_itself(self) -> bool | None:
