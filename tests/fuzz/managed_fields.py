@@ -21,6 +21,7 @@ from webhook.kubernetes.managed_fields import (
     truncate_review,
 )
 from webhook.kubernetes.times import SECOND, parse_stamp
+from webhook.kubernetes.utf8 import is_utf8
 
 _NOW: Final = 1_800_000_000 * SECOND
 _TEXTS: Final = ("manager", "operation", "apiVersion", "subresource", "time")
@@ -71,11 +72,17 @@ def seeds() -> Iterator[bytes]:
     )
     for levels in (MAX_LEVELS - 2, MAX_LEVELS, 2000):
         yield b'[{"fieldsV1":' + b'{"f:spec":' * levels + b"{}" + b"}" * levels + b"}]"
+    # What is no text, so deep that it is truncated.
+    yield b'[{"fieldsV1":' + b'{"f:spec":' * MAX_LEVELS + b'{"\xf9":{}}' + b"}" * MAX_LEVELS + b"}]"
 
 
 def _is_json(data: bytes) -> bool:
-    """Return whether it may be a list inside of a review, which was decoded before, whatever its depth."""
-    return find_error(memoryview(data)) in {"", NESTED} and not find_error(memoryview(truncate_list(data)))
+    """Return whether it may be a list inside of a review, which is UTF-8 and was decoded before, whatever its depth."""
+    return (
+        is_utf8(data)
+        and find_error(memoryview(data)) in {"", NESTED}
+        and not find_error(memoryview(truncate_list(data)))
+    )
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
