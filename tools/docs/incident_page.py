@@ -1,7 +1,7 @@
 """The page docs/incidents.md: each recorded incident, and the answer of `why`."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
@@ -71,15 +71,21 @@ misleads has its cause in requests that are not about leases.
 {rows}
 """
 _CAUSES: Final = Path("tests/data/causes.json")
-_CAUSES_HEAD: Final = """## Which cause it names
+_MAX_CAUSES: Final = 4
+"""So many causes are named in a cell of the table."""
+_CAUSES_HEAD: Final = """## Which causes it names
 
 `make causes` induces each cause for twenty leases, with times, moments and lengths by chance: two client-go electors
-per lease, up to 44 leases side by side on one API server (1.37.1). What concerns every lease, the last two rows, was
-induced five times for four leases each. The table has what `why` then names as the cause;
-this was measured {circumstances}.
-"The holder's side" is its process, its CPU limit, its node, its network, or the one API server that it used. A watch
-does not show what was refused: there "the holder's side" includes permissions, webhooks and policies of this lease. At
-level Metadata the log does not show who holds a lease, so no cause is named."""
+per lease, up to 44 leases side by side on one API server (1.37.1), beside {witnesses} that are renewed throughout. What
+concerns every lease, the last two rows, was induced five times for four leases each. The table has the
+[causes](claims.md#the-causes) that `why` then names, several if its input does not exclude all but one of them; "wrong"
+stands beside an answer that lacks the cause.
+
+This was measured {circumstances}.
+
+A watch does not show what was refused or conflicted: of a loss that concerns one lease, its process, its API server
+and every kind of refusal are left there. At level Metadata the log does not show who holds a lease, so no cause is
+named."""
 
 
 def make_page() -> str:
@@ -119,17 +125,26 @@ def _describe_readings() -> str:
 def _list_causes() -> Iterator[str]:
     """Yield the table of the causes that were named, by the cause that was induced."""
     measured = json.loads(_CAUSES.read_text())
-    cells = measured["cells"]
-    yield f"{_CAUSES_HEAD.format(circumstances=measured['circumstances'])}\n"
+    cells = measured.pop("cells")
+    yield f"{_CAUSES_HEAD.format(**measured)}\n"
     yield "| cause | from the audit log | from a watch | from an audit log at level Metadata |"
     yield "|---|---|---|---|"
-    for cause in dict.fromkeys(one["cause"] for one in cells):
-        said = []
-        for source in ("log", "watch", "metadata"):
-            own = [one for one in cells if (one["cause"], one["source"]) == (cause, source)]
-            own.sort(key=lambda one: -one["number"])
-            said.append("; ".join(f"{one['number']} {one['answer']}{' (wrong)' * one['is_wrong']}" for one in own))
-        yield f"| {cause} | {' | '.join(said)} |"
+    for cause in dict.fromkeys(cell["cause"] for cell in cells):
+        answers = (
+            "; ".join(_format_answer(cell) for cell in cells if (cell["cause"], cell["source"]) == (cause, source))
+            for source in ("log", "watch", "metadata")
+        )
+        yield f"| {cause} | {' | '.join(answers)} |"
+
+
+def _format_answer(cell: Mapping[str, Any]) -> str:
+    """Return ``11 `stopped` or `api-server` (its own rate limit)``, or how many causes are left if that is many."""
+    causes = [f"`{cause}`" for cause in cell["causes"]]
+    names = " or ".join(causes) or "no cause"
+    if len(causes) > _MAX_CAUSES:
+        names = f"one of {len(causes)}"
+    hint = " (its own rate limit)" if cell["names_limit"] else ""
+    return f"{cell['number']} {names}{hint}{' (wrong)' if cell['is_wrong'] else ''}"
 
 
 def _make_row(incident: Incident) -> str:

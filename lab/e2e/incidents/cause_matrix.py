@@ -1,7 +1,8 @@
 """`make causes`: induce each cause of a silence many times, ask `why`, and keep its answers for docs/incidents.md.
 
 Every election has a namespace of its own, two client-go electors with times by chance, and a fault whose moment and
-length are by chance. Many run side by side on one API server; what concerns every lease has waves of its own.
+length are by chance. Many run side by side on one API server, beside leases that are renewed throughout, as most are in
+a cluster; what concerns every lease has waves of its own.
 """
 
 import argparse
@@ -12,26 +13,28 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from lab.e2e.api_client import MERGE
+from lab.e2e.api_client import MERGE, ApiClient
 from lab.e2e.forwarder import Partition
-from lab.e2e.incidents.measured_cases import start_heartbeat
+from lab.e2e.incidents.measured_cases import format_now, make_claim, start_heartbeat
 from lab.e2e.incidents.recording import Recording
 from lab.e2e.incidents.scene import Replica, Scene
 from lab.e2e.incidents.stage import Plane, Stage
 from lab.e2e.incidents.vendor import Vendor
 from lab.e2e.toolchain import VERSIONS, build_all_binaries
-from lab.e2e.world import PROJECT
+from lab.e2e.world import PROJECT, build_lease_path
 from tests.waiting import wait_for
 from tools.circumstances import find_circumstances
 
@@ -43,6 +46,11 @@ SIDE_BY_SIDE: Final = 4
 TIMES: Final[Sequence[tuple[int, int, float]]] = ((15, 10, 2), (15, 10, 2), (10, 7, 1.5), (20, 14, 3))
 """Duration, deadline and retry period in seconds."""
 AFTERWARDS: Final = 14.0
+WITNESSES: Final = 80
+"""Leases that are renewed throughout, more than elections of a wave: without them most leases of a wave are late at the
+same time, which only an outage explains."""
+_WITNESS_THREADS: Final = 4
+_WITNESS_NAMESPACE: Final = "steady"
 
 
 class Election:
@@ -202,45 +210,37 @@ TITLES: Final = {
     "balancer": "the load balancer passes nothing on",
 }
 SOURCES: Final = ("log", "watch", "metadata")
-ANSWERS: Final = {
-    "client": "the holder's side",
-    "came back": "the holder's side: paused, cut off or restarted",
-    "rate limit": "the holder's side: its rate limit or overload",
-    "conflict": "conflicts",
-    "refused": "refused",
-    "path": "a webhook or policy of this lease only",
-    "api-server": "the API server",
-    "network": "between all clients and the API server",
-    "unknown": "not known",
-    "nothing": "no cause",
-}
-_CAME_BACK: Final = frozenset({"client", "came back"})
 RIGHT: Final[Mapping[str, frozenset[str]]] = {
-    "throttled": frozenset({"client", "rate limit"}),
-    **dict.fromkeys(("killed", "stopped"), frozenset({"client"})),
-    **dict.fromkeys(("paused", "starved", "cut-off"), _CAME_BACK),
-    "released": frozenset({"nothing"}),
+    **dict.fromkeys(("throttled", "killed", "paused", "starved", "cut-off"), frozenset({"stopped"})),
+    "stopped": frozenset({"stopped", "pod-deleted"}),
+    "released": frozenset(),
     "conflicts": frozenset({"conflict"}),
-    "rights": frozenset({"refused"}),
-    "denied": frozenset({"refused"}),
-    "hangs": frozenset({"path", "refused"}),
-    "etcd": frozenset({"api-server"}),
-    "balancer": frozenset({"network", "api-server"}),
+    "rights": frozenset({"refused-rights"}),
+    "denied": frozenset({"refused-webhook"}),
+    "hangs": frozenset({"failed"}),
+    "etcd": frozenset({"api-server", "failed"}),
+    "balancer": frozenset({"network"}),
 }
-_ALSO_WITHOUT_ANSWERS: Final = frozenset({"rights", "denied", "hangs"})
-"""A watch shows no answers; what it says of the holder's side names permissions and webhooks as well."""
-_SAID: Final = {
-    "it, or its API server, had been paused": "came back",
-    "its own rate limit, or overload": "rate limit",
-}
+"""The causes of docs/claims.md that hold; a claim is true if it names one of them."""
+NOTHING: Final = "no cause"
+_LIMIT: Final = "its own rate limit"
+"""What a text says of a client that seems to hold itself back: a hint, of which claims have no identifier."""
+
+
+class Answer(Struct, frozen=True):
+    """What `why` says of one election: the causes that are left by its claim of a loss, in order of names."""
+
+    causes: tuple[str, ...] = ()
+    names_limit: bool = False
 
 
 class Cell(Struct, frozen=True):
-    """A count of answers of `why`; `is_wrong` if the answer is false."""
+    """How often `why` gave an answer; `is_wrong` if none of its causes holds."""
 
     cause: str
     source: str
-    answer: str
+    causes: tuple[str, ...]
+    names_limit: bool
     number: int
     is_wrong: bool
 
@@ -252,6 +252,38 @@ def play_wave(stage: Stage, vendor: Vendor, elections: Sequence[Election], share
     if shared:
         shared()
     time.sleep(AFTERWARDS)
+
+
+@contextmanager
+def renew_witnesses(stage: Stage) -> Iterator[None]:
+    """Renew leases of other holders, by the load balancer, as long as this is entered."""
+    stage.create_namespace(_WITNESS_NAMESPACE)
+    certificate = stage.plane.authority.issue(_WITNESS_NAMESPACE, organizations=["system:masters"])
+    client = ApiClient(stage.balancer.port, stage.plane.authority.file, _WITNESS_NAMESPACE, certificate)
+    names = [f"{_WITNESS_NAMESPACE}-{number:02}" for number in range(WITNESSES)]
+    ended = threading.Event()
+    with ThreadPoolExecutor(_WITNESS_THREADS) as pool:
+        renewals = [
+            pool.submit(_renew, client, names[first::_WITNESS_THREADS], ended) for first in range(_WITNESS_THREADS)
+        ]
+        try:
+            yield
+        finally:
+            ended.set()
+    for renewal in renewals:
+        renewal.result()
+
+
+def _renew(client: ApiClient, names: Sequence[str], ended: threading.Event) -> None:
+    """Create leases, then renew them every two seconds. What fails is tried again, as electors do."""
+    path = build_lease_path(_WITNESS_NAMESPACE)
+    for name in names:
+        lease = {"metadata": {"name": name}, "spec": make_claim(f"{name}_3d1c", format_now())}
+        client.send("POST", path, lease).expect(201)
+    while not ended.wait(2):
+        for name in names:
+            with suppress(OSError, HTTPException):
+                client.send("PATCH", f"{path}/{name}", {"spec": {"renewTime": format_now()}}, media=MERGE)
 
 
 def make_shared_fault(stage: Stage, cause: str, seconds: float) -> Callable[[], None]:
@@ -288,29 +320,20 @@ def ask_why(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
     return {one["namespace"]: one for one in map(json.loads, result.stdout.splitlines())}
 
 
-def find_answer(cause: str, account: Mapping[str, Any]) -> str:
-    """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
-    findings = [one for one in account["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
-    causes = [_name_cause(one) for one in findings]
-    wrong = [one for one in causes if one not in RIGHT[cause] and one != "unknown"]
-    exact = [one for one in causes if one in _SAID.values()]
-    return next(iter([*wrong, *exact, *(one for one in causes if one != "unknown"), *causes]), "nothing")
+def find_answer(cause: str, account: Mapping[str, Any]) -> Answer:
+    """Return what the claims of a loss say: one that is wrong counts if there are several, else the most exact one."""
+    answers = [
+        Answer(tuple(sorted(causes)), _LIMIT in claim["text"])
+        for claim in account["claims"]
+        if claim["claim"] in {"leader-lost", "renewal-late"}
+        and (causes := claim.get("causes") or [one for one in (claim.get("cause"),) if one])
+    ]
+    return min(answers, key=lambda answer: (not is_wrong(cause, answer), len(answer.causes)), default=Answer())
 
 
-def _name_cause(finding: Mapping[str, Any]) -> str:
-    message = finding["message"]
-    if "in the path of this lease only" in message:
-        return "path"
-    return next((answer for text, answer in _SAID.items() if text in message), str(finding["cause"]))
-
-
-def is_wrong(cause: str, source: str, answer: str) -> bool:
-    """Return whether an answer is a false statement, rather than right or unknown."""
-    if source == "watch" and cause in _ALSO_WITHOUT_ANSWERS and answer == "client":
-        return False
-    if answer == "nothing" and source == "metadata":
-        return False  # the state of such a lease is "unknown"
-    return answer != "unknown" and answer not in RIGHT[cause]
+def is_wrong(cause: str, answer: Answer) -> bool:
+    """Return whether an answer names causes of which none holds."""
+    return bool(answer.causes) and not RIGHT[cause].intersection(answer.causes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -330,14 +353,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _induce(Path(temporary), directory, options.seed, options.each, options.only)
         counts = _count(directory)
     cells = [
-        Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
-        for cause, source, answer in sorted(counts, key=_sort_key_of)
-        for number in (counts[cause, source, answer],)
+        Cell(TITLES[cause], source, answer.causes, answer.names_limit, number, is_wrong(cause, answer))
+        for cause in FAULTS
+        for source in SOURCES
+        for answer, number in counts[cause, source].most_common()
     ]
-    measured = {"circumstances": str(find_circumstances()), "cells": cells}
+    measured = {"circumstances": str(find_circumstances()), "witnesses": WITNESSES, "cells": cells}
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     for cell in cells:
-        print(f"{cell.source:9} {cell.cause:44} {cell.answer:50} {cell.number:3}{'  WRONG' if cell.is_wrong else ''}")
+        answer = ", ".join(cell.causes) or NOTHING
+        print(f"{cell.source:9} {cell.cause:44} {cell.number:3} {answer}{'  WRONG' if cell.is_wrong else ''}")
     return int(any(one.is_wrong for one in cells))
 
 
@@ -358,11 +383,14 @@ def _induce(temporary: Path, inputs: Path, seed: int, each: int, causes: Sequenc
             ExitStack() as stack,
             Stage(plane, stack) as stage,
             Vendor(stage) as v,
+            renew_witnesses(stage),
         ):
             elections = [Election(stage, v, cause, one, seed) for cause in plan for one in some]
             shared = make_shared_fault(stage, plan[0], chance.uniform(17, 30)) if plan[0] in _SHARED else None
             namespaces = [one.scene.namespace for one in elections]
-            with Recording(stage, "wave", "kube-node-lease", *namespaces, goes_on=True) as recording:
+            with Recording(
+                stage, "wave", "kube-node-lease", _WITNESS_NAMESPACE, *namespaces, goes_on=True
+            ) as recording:
                 try:
                     play_wave(stage, v, elections, shared)
                 finally:
@@ -374,13 +402,9 @@ def _induce(temporary: Path, inputs: Path, seed: int, each: int, causes: Sequenc
         print(f"wave {number}: {', '.join(plan)} x {len(some)}", file=sys.stderr, flush=True)
 
 
-def _sort_key_of(key: tuple[str, str, str]) -> tuple[int, int, str]:
-    cause, source, answer = key
-    return [*FAULTS].index(cause), SOURCES.index(source), answer
-
-
-def _count(inputs: Path) -> Counter[tuple[str, str, str]]:
-    counts: Counter[tuple[str, str, str]] = Counter()
+def _count(inputs: Path) -> Mapping[tuple[str, str], Counter[Answer]]:
+    """Return how often each answer came, by induced cause and source."""
+    counts: defaultdict[tuple[str, str], Counter[Answer]] = defaultdict(Counter)
     for file in sorted(inputs.glob("wave-*.audit.jsonl")):
         log = file.read_bytes()
         watch = Path(str(file).replace("audit", "watch")).read_bytes()
@@ -389,9 +413,9 @@ def _count(inputs: Path) -> Counter[tuple[str, str, str]]:
                 cause = namespace.rpartition("-")[0]
                 if cause in FAULTS:
                     answer = find_answer(cause, account)
-                    counts[cause, source, answer] += 1
-                    if is_wrong(cause, source, answer):
-                        print(f"{file.name} {source} {namespace}: {answer}", file=sys.stderr)
+                    counts[cause, source][answer] += 1
+                    if is_wrong(cause, answer):
+                        print(f"{file.name} {source} {namespace}: {', '.join(answer.causes)}", file=sys.stderr)
     return counts
 
 
