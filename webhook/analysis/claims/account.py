@@ -160,10 +160,11 @@ class Account(Struct, frozen=True):
         return self.tenure is None or not self.tenure.is_last_by_other
 
     @property
-    def is_shortened_by_another(self) -> bool:
-        """True if a lease that seems released was shortened by another one than the holder that it names.
+    def may_be_shortened_by_another(self) -> bool:
+        """For a lease that seems released and is still named: whether another than its holder may have shortened it.
 
-        A release by that one ends its tenure, where a history shows it; what a list shows is told by field managers.
+        Meaningless for any other lease. A release by the holder ends its tenure, where a history shows it; what a list
+        shows is told by field managers.
         """
         return not self.history.is_list_only or is_duration_by_another(self.history.entries)
 

@@ -160,7 +160,7 @@ def _claim_free(account: Account, status: LeaseStatus) -> Claim:
     since = None if at is None else (at // SECOND + 1) * SECOND
     if ended is not None:
         since = ended.latest if account.history.is_end_seen and not ended.is_claimed else None
-    elif tenure is not None and account.is_shortened_by_another:
+    elif tenure is not None and account.may_be_shortened_by_another:
         since = None  # some time after the last renewal
     since = since if since is not None and since <= now else None
     return _make_fact(account, "free", make_headline(account), over_since=0, arguments={"from": since, "to": now})

@@ -297,7 +297,7 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     tenure, lease = account.history.latest_tenure, account.history.lease
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
         return "no one holds it"  # another process may have held it meanwhile
-    if tenure is not None and tenure.until is None and account.is_shortened_by_another:
+    if tenure is not None and tenure.until is None and account.may_be_shortened_by_another:
         return f"no one holds it: it lasts {status.duration} s, so anyone may take it{describe_askers(account)}"
     at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
     if tenure is not None and tenure.removal.is_likely_foreign and tenure.is_end_dated:
