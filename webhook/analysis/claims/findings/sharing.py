@@ -27,7 +27,7 @@ from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix, quote_name
 
 _ORDINAL: Final = re.compile(r"-\d+$")
-"""Users or programs that a sentence names."""
+"""A number at the end of a name, as of the pods of a StatefulSet."""
 
 
 def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
@@ -163,7 +163,7 @@ def _describe_following(tenure: Tenure, now: int) -> str:
 
 def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
-    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    shown = ", ".join(f"{one / SECOND:.1f}" for one in intervals)
     message = (
         f"{format_name(holder)} is renewed in two rhythms (the last intervals: {shown} s), "
         "as if by two processes under one identity"

@@ -416,9 +416,9 @@ def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Even
 def _describe_run(run: Sequence[Tenure]) -> _Event:
     """Describe names that one pod wrote one after another; the first one is that which it had before."""
     before, first, last = run[0], run[1], run[-1]
-    who = f"all were written from one pod ({describe_writer(last.processes.taken_by or Writer())})"
     if len(run) == _PAIR:
         return first.since, describe_handover(first, before)
+    who = f"all were written from one pod ({describe_writer(last.processes.taken_by or Writer())})"
     until = format_clock(last.since, last.since)
     names = f"{len(run) - 1} names followed {format_name(before.holder)} until {until}, the last one"
     return first.since, f"{names} {format_name(last.holder)}: {who}"

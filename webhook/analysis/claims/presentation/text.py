@@ -227,7 +227,7 @@ def _is_over(account: Account, run: ReadRun | None) -> bool:
 
 
 def _describe_run(account: Account, run: ReadRun | None) -> str:
-    """`read it until 12:00:42Z, typically every 10 s`: what a log shows of reads that have ended."""
+    """`read it until 12:00:42Z, on average every 10 s`: what a log shows of reads that have ended."""
     assert run is not None
     return f"read it until {format_clock(run.last, account.now)}, on average every {format_length(run.apart)}"
 
