@@ -617,18 +617,22 @@ def test_who_kept_the_lease_of_a_dead_holder_is_what_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "expected"),
+    ("pods", "expected"),
     [
-        ("db-v2", "The API server refused what pod db-v2 wrote; compare images with the holder's:"),
-        ("db-0", "The API server refused what shop/db wrote. To see the lease:"),
+        (("v2",), "The API server refused what pod v2 wrote; compare images with the holder's:"),
+        (("db-0",), "The API server refused what shop/db wrote. To see the lease:"),
+        (("a", "b", "c"), "The API server refused what pods a, b and c wrote; compare"),
+        (("a", "b", "c", "d", "e"), "The API server refused what pods b, c, d, e and 1 other wrote; compare"),
+        (("a", "b", "c", "d", "db-0"), "The API server refused what shop/db wrote. To see the lease:"),
     ],
     ids=["another pod", "the holder's own"],
 )
-def test_of_one_account_the_pods_that_were_refused_are_named(pod: str, expected: str) -> None:
+def test_of_one_account_the_pods_that_were_refused_are_named(pods: tuple[str, ...], expected: str) -> None:
     server, (db, *_) = shop()
     together(10, db)
     server.wait(1)
-    server.elector(pod, "shop/db").fail(400, "cannot parse")
+    for pod in pods:
+        server.elector(pod, "shop/db").fail(400, "cannot parse")
     together(10, db)
     assert advise(account(follow_log(server), server.now)).startswith(expected)
 

@@ -105,14 +105,42 @@ def test_an_annotation_that_cannot_be_read_names_no_webhook() -> None:
     assert "the log says" not in claim(server)["text"]
 
 
-def test_no_more_webhooks_are_kept_than_are_shown() -> None:
+def led_by_several(number: int) -> FakeServer:
+    """A server on which each renewal was changed by another one of so many webhooks, each of a configuration."""
     server, (db, *others) = shop()
     together(30, db, *others)
-    for number in range(20):
+    for which in range(number):
         db.renew()
         ask(server, "/spec", leaseDurationSeconds=300)
-        named = server.log[-1]["annotations"][PATCH].replace("defaults.vendor", f"defaults-{number}.vendor")
+        named = server.log[-1]["annotations"][PATCH].replace("defaults", f"defaults-{which}")
         server.log[-1]["annotations"][PATCH] = named
+    return server
+
+
+def _name_several(*numbers: int) -> str:
+    return ", ".join(f"defaults-{which}.vendor.example" for which in numbers)
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        (3, f"{_name_several(0, 1)} and {_name_several(2)}"),
+        (4, f"{_name_several(0, 1, 2)} and {_name_several(3)}"),
+        (6, f"{_name_several(2, 3, 4, 5)} and 2 others"),
+    ],
+)
+def test_all_webhooks_that_changed_it_are_to_leave_it_alone(number: int, names: str) -> None:
+    server = led_by_several(number)
+    assert f"; the log says that webhooks {names} changed it" in claim(server)["text"]
+    configurations = " ".join(f"defaults-{which}" for which in range(number))
+    assert told(server) == (
+        f"Exclude leases from webhooks {names}, or have them leave leaseDurationSeconds alone: "
+        f"kubectl get mutatingwebhookconfigurations {configurations} -o yaml"
+    )
+
+
+def test_no_more_webhooks_are_kept_than_are_shown() -> None:
+    server = led_by_several(20)
     (field,) = follow_log(server).leases["shop", "db"].requests.rewritten.found.values()
     assert len(field.webhooks) == 16
 

@@ -17,6 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_rights,
     make_options_to_act_as,
 )
+from webhook.analysis.claims.evidence.askers import join_names
 from webhook.analysis.claims.words import describe_writer, format_name, join_with_and
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
@@ -34,7 +35,6 @@ _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
 _IMPERSONATE: Final = "impersonate"
-_MAX_NAMED: Final = 3
 
 
 def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> Advice:
@@ -183,18 +183,18 @@ def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:
     pods = _find_refused_pods(history, refusal)
     if not pods:
         return format_name(refusal.writer.name) or "the writer"
-    return f"{'pod' if len(pods) == 1 else 'pods'} {' and '.join(pods)}"
+    return f"{'pod' if len(pods) == 1 else 'pods'} {join_names(pods)}"
 
 
 def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
-    """Return the latest pods that were refused alike, if a pod of the same account has renewed the lease since."""
+    """Return the pods that were refused alike, if a pod of the same account has renewed the lease since."""
     tenure = history.current_tenure
     own = tenure.processes.own if tenure and tenure.last_renewal > refusal.at else None
     if own is None or not own.pod or own.user != refusal.writer.user:
         return []
     alike = (one for one in history.requests.refusals if _is_alike(one, refusal))
     pods = list(dict.fromkeys(find_pod_of_writer(one.writer) for one in alike))
-    return [] if "" in pods or own.pod in pods else pods[-_MAX_NAMED:]
+    return [] if "" in pods or own.pod in pods else pods
 
 
 def _is_alike(refusal: Refusal, other: Refusal) -> bool:
