@@ -29,9 +29,10 @@ It runs until it is stopped. What it could not see is recorded as a gap.
 
 _EPILOG = """\
 Examples:
-  # with kubectl, for a while; the second command meanwhile, or then
+  # with kubectl; run the second command meanwhile or afterward
   lease-webhook record history
   lease-webhook why shop/checkout --input history
+  # in the recorder's pod
   kubectl -n lease-webhook exec lease-recorder-0 -- \\
     /usr/local/bin/python3 -m webhook why shop/checkout --input /history
 
@@ -39,6 +40,8 @@ Exit codes: 0 it was stopped, 2 it cannot write, or kubectl is not installed.
 """
 
 
+_MAX_SIZE = "the size to which the history may grow; 256 unless given"
+_SAVE_EVERY = "how often latest.jsonl is written; 60 unless given"
 _METRICS = "serve metrics of elections for Prometheus at HOST:PORT, such as 0.0.0.0:8080"
 _EVENTS = "create a Kubernetes Event on a lease whose leader is lost, or that is stolen"
 _LOOK_EVERY = 5.0
@@ -48,8 +51,8 @@ _LOOK_EVERY = 5.0
 @click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=complete_directories)
 @click.option("--in-cluster", is_flag=True, help="watch with the service account of this pod, without kubectl")
-@click.option("--max-size", type=click.IntRange(1), default=256, metavar="MIB", help="of the history; 256 unless given")
-@click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
+@click.option("--max-size", type=click.IntRange(1), default=256, metavar="MIB", help=_MAX_SIZE)
+@click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help=_SAVE_EVERY)
 @click.option("--metrics", type=parse_address, metavar="ADDRESS", help=_METRICS)
 @click.option("--events", "with_events", is_flag=True, help=_EVENTS)
 @cluster_options

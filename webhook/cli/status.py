@@ -62,6 +62,7 @@ Examples:
   lease-webhook status -n shop      # are writes in this namespace reviewed?
   lease-webhook status --wait 120   # after an apply, or a change of the policy
 """
+_WAIT: Final = "wait up to this long for exit code 0"
 _CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED_KINDS}
 _KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE
 _PAUSE: Final = 2.0
@@ -89,7 +90,7 @@ class _Status(Struct, frozen=True, rename="camel"):
 
 @click.command("status", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.option("-n", "--namespace", metavar="NAME", default="default", help="send the dry run to this namespace")
-@click.option("--wait", metavar="SECONDS", type=click.FloatRange(min=0), default=0, help="wait for exit code 0")
+@click.option("--wait", metavar="SECONDS", type=click.FloatRange(min=0), default=0, help=_WAIT)
 @connection_options
 @format_option()
 def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> int:

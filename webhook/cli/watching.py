@@ -107,7 +107,9 @@ def _draw_lines(lines: Sequence[str]) -> "list[Text]":
 
 def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        raise Failure("this needs a terminal; `lease-webhook record` keeps what happens, and `why` lists what is")
+        raise Failure(
+            "this needs a terminal; `lease-webhook record` keeps what happens, and `why` shows the present state"
+        )
     from rich.console import Group  # noqa: PLC0415 - only on a terminal
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
