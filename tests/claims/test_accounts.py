@@ -384,24 +384,25 @@ FINALIZERS = (
             f"{FORBIDDEN}cannot set an ownerRef on a resource you can't delete: , <nil>",
             "",
             (
-                "set an ownerReference, for which it needs the right to delete the lease: grant that, or set none. "
-                "To see whether it may delete it now: kubectl auth can-i delete leases.coordination.k8s.io/db -n "
+                "set an ownerReference, for which it needs the right to delete the lease: grant that right, or leave "
+                "the ownerReference out. To see whether shop/db may delete the lease now: kubectl auth can-i delete "
+                "leases.coordination.k8s.io/db -n "
             ),
         ),
         (
             f"{FORBIDDEN}{FINALIZERS}",
             "",
             (
-                "the right to update the subresource finalizers of the owner: grant that, or leave it out. To see its "
-                "rights: kubectl auth can-i --list -n shop --as=system:serviceaccount:shop:db"
+                "the right to update the owner's finalizers subresource: grant that right, or leave blockOwnerDeletion "
+                "out. To see its rights: kubectl auth can-i --list -n shop --as=system:serviceaccount:shop:db"
             ),
         ),
         (
             f"{FORBIDDEN}no",
             "allow",
             (
-                "Not a right to write the lease was lacking: admission of the API server refused what shop/db wrote. "
-                "To see the lease: kubectl -n shop get lease db -o yaml"
+                "The right to write the lease was not lacking: admission control in the API server refused what "
+                "shop/db wrote. To see the lease: kubectl -n shop get lease db -o yaml"
             ),
         ),
         (f"{FORBIDDEN}no", "forbid", "To see whether it may update it now: kubectl auth can-i update"),
@@ -590,7 +591,7 @@ def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
     message = 'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it'
     server.elector("db-1", "shop/db").fail(403, f"{message} is being terminated")
     assert advise(account(follow_log(server), server.now)).startswith(
-        "When the lease was last to be created, its namespace was being"
+        "The lease could not be created, because its namespace was being deleted. A namespace stays until"
     )
 
 
@@ -715,7 +716,7 @@ def test_a_lease_that_was_deleted() -> None:
     assert make_headline(answer) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(answer)
     assert advise(answer).startswith(
-        "The lease was deleted, and does not exist. Most clients create it when they next ask: kubectl"
+        "The lease was deleted, and does not exist. Most clients create it the next time they ask: kubectl"
     )
     assert make_account_json(answer)["holder"] is None
     server.wait(4)

@@ -51,7 +51,7 @@ def advise_after_expiry(message: str, *, user: str = "system:serviceaccount:shop
         (RIGHTS, "shop/db lacked the right to update", "kubectl auth can-i update leases."),
         (
             TERMINATED,
-            "When the lease was last to be created, its namespace was being terminated",
+            "The lease could not be created, because its namespace was being deleted",
             "kubectl get namespace shop",
         ),
     ],
@@ -150,7 +150,7 @@ def test_a_namespace_that_waits_for_what_is_left_in_it_is_not_said_to_be_gone(
     found = account(follow_log(server), server.now)
     (deleted,) = (one for one in found.findings if isinstance(one, Claim) and one.check == "lease-deleted")
     for advice in (advise(found), f"{deleted.advice} {deleted.fix}"):
-        assert ("waits for finalizers of what is left" in advice) == is_there
+        assert ("waits for the finalizers of what is left" in advice) == is_there
         assert ("all that was in it" in advice) <= (not is_there)
         assert advice.endswith("kubectl get namespace shop -o yaml") == is_there
 
@@ -625,7 +625,7 @@ def test_who_kept_the_lease_of_a_dead_holder_is_what_to_look_at() -> None:
         (("a", "b", "c", "d", "e"), "The API server refused what pods b, c, d, e and 1 other wrote; compare"),
         (("a", "b", "c", "d", "db-0"), "The API server refused what shop/db wrote. To see the lease:"),
     ],
-    ids=["another pod", "the holder's own"],
+    ids=["another pod", "the holder's own", "three", "five", "the holder's own among five"],
 )
 def test_of_one_account_the_pods_that_were_refused_are_named(pods: tuple[str, ...], expected: str) -> None:
     server, (db, *_) = shop()

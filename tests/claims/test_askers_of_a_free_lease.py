@@ -524,7 +524,7 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known() ->
 
 def test_a_taker_whose_writes_failed_is_late_for_that() -> None:
     output = late(taken_after_tries(lambda _, successor: successor.fail(500, "mvcc: database space exceeded")))
-    assert "22 writes of it failed, the last one with 500: mvcc: database space exceeded" in output
+    assert "22 writes by its pod failed, the last one with 500: mvcc: database space exceeded" in output
 
 
 def test_a_hole_in_the_log_does_not_show_that_a_taker_was_away() -> None:
@@ -562,7 +562,7 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known_of_a
 
 def test_a_taker_whose_reads_failed_is_late_for_that() -> None:
     output = late(taken_after_tries(lambda _, successor: successor.fail(500, "corrupt object", verb="get")))
-    assert "22 requests of it failed, the last one with 500: corrupt object" in output
+    assert "22 requests by its pod failed, the last one with 500: corrupt object" in output
 
 
 def test_a_refused_taker_is_not_blamed_for_waiting_too_long() -> None:

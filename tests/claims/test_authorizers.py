@@ -59,7 +59,9 @@ def test_an_authorizer_that_failed_is_named(verbs: tuple[str, ...]) -> None:
 
 def test_the_reason_of_an_authorizer_is_quoted() -> None:
     output = explain(lose(403, f"{FORBIDDEN}: no policy bundle loaded", "no policy bundle loaded"))
-    assert 'An authorizer refused it, and gave the reason "no policy bundle loaded"; ask who runs that.' in output
+    assert (
+        'An authorizer refused the request, and gave the reason "no policy bundle loaded"; ask whoever runs' in output
+    )
     assert "kubectl auth can-i update" in output
 
 
@@ -72,7 +74,7 @@ def test_a_writer_that_an_authorizer_accepts_again_is_not_asked_about() -> None:
         server.log[-1]["annotations"] = {"authorization.k8s.io/reason": "no policy bundle loaded"}
     together(20, db, *others)
     output = explain(server)
-    assert "ask who runs that. shop/db has written the lease since then." in output
+    assert "ask whoever runs that authorizer. shop/db has written the lease since then." in output
     assert "can-i" not in output
 
 

@@ -192,7 +192,7 @@ def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
     answer = explain_server(server)
     assert text(answer).startswith("it does not exist: 3 requests answered with 404, the last one 0 s ago")
     assert advise(answer).startswith(
-        "It does not exist; most clients create it when they next ask and may: kubectl -n shop get leases"
+        "It does not exist; most clients create it the next time they ask, if they have the right: kubectl -n shop get "
     )
 
 

@@ -190,4 +190,4 @@ def test_failures_of_a_late_taker_are_counted_at_least_if_some_are_forgotten() -
 
     server = taken_after_tries(fail, times=120)
     (late,) = (one.message for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
-    assert late.endswith(": at least 99 writes of it failed, the last one with 500: full")
+    assert late.endswith(": at least 99 writes by its pod failed, the last one with 500: full")

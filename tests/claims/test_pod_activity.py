@@ -203,7 +203,7 @@ def test_a_pod_that_asked_for_its_lease_meanwhile_also_had_other_requests() -> N
             db.ask()
     server.elector("db-1", "shop/db").take()
     found = find_loss(server)
-    assert "Its pod made at least 1 request for the lease, and renewed it by none; 2 other leases were " in found
+    assert "Its pod made at least 1 request for the lease, none of which renewed it; 2 other leases were " in found
     assert "; at least 9 other requests of its pod were answered meanwhile, the last at 11:07:58Z" in found
 
 

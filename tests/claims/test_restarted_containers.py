@@ -14,7 +14,7 @@ from webhook.cli.lease_table import make_row
 RIGHTS = 'leases.coordination.k8s.io "db" is forbidden: User "x" cannot update resource "leases" in API group'
 WEBHOOK = 'Internal error occurred: failed calling webhook "guard.example.com": connection refused'
 RACE = "the object has been modified"
-NOT_KNOWN = "Can be taken: not known: it expired at 11:07:15Z, 15 s after the last renewal, and every write since by "
+NOT_KNOWN = "Can be taken: not known: it expired at 11:07:15Z, 15 s after the last renewal, and every write since then "
 UNDER_OTHER_NAME = {"db-0_1": False, "db-0_2": True, "": False}
 """Whether a write that asks for this holder is not db-0_1's own; "" stands for a release."""
 
@@ -66,7 +66,7 @@ def test_a_holder_that_a_webhook_names_otherwise_asks_for_its_own_name() -> None
     assert "Its writes were refused: 1 write answered with 403" in explain(server)
 
 
-@pytest.mark.parametrize(("has_body", "whose"), [(True, "a write of it"), (False, "a write from its pod")])
+@pytest.mark.parametrize(("has_body", "whose"), [(True, "a write by the holder"), (False, "a write from its pod")])
 def test_whose_last_answer_it_was_is_said(has_body: bool, whose: str) -> None:
     server, db, others = stop()
     db.fail_as(db.identity, 500, "no")
@@ -93,7 +93,7 @@ def test_of_a_holder_before_with_that_name_another_name_is_another_process() -> 
     db.fail_as("db-0_2", 500, "no")
     together(10, *others)
     assert explain_cause(server).startswith(
-        "Why: Its pod made at least 1 request for the lease, and renewed it by none; "
+        "Why: Its pod made at least 1 request for the lease, none of which renewed it; "
     )
 
 

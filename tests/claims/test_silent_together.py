@@ -63,9 +63,9 @@ def test_all_fell_silent_while_the_api_server_went_on() -> None:
     output = shop.explain()
     assert (
         "Together: all 3 processes that asked for it again and again (db-0, db-1, db-2) were last answered between "
-        "11:07:38Z and 11:07:39Z, while an API server went on renewing its own lease until 11:08:40Z. Why is not in "
-        "the log: perhaps what only they share, such as their network, credentials, image, node or workload, or "
-        "another API server that they ask now"
+        "11:07:38Z and 11:07:39Z, while an API server went on renewing its own lease until 11:08:40Z. The log does "
+        "not show why: perhaps something that only they share, such as their network, credentials, image, node or "
+        "workload, or another API server that they now use"
     ) in output
     assert output.count("were last answered") == 1
     (claim,) = shop.claims

@@ -220,7 +220,8 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         return Advice(sentence, f"kubectl auth can-i --list -n {quote_name(history.namespace)}{options}")
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
     if refusal.by is RefusedBy.RIGHTS and refusal.reason:
-        sentence = f"An authorizer refused it, and gave the reason {quote(refusal.reason)}; ask who runs that."
+        reason = quote(refusal.reason)
+        sentence = f"An authorizer refused the request, and gave the reason {reason}; ask whoever runs that authorizer."
         if _has_written_since(history, refusal):
             return Advice(f"{sentence} {who} has written the lease since then.")
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
@@ -280,19 +281,19 @@ def _advise_on_admission(history: LeaseHistory, refusal: Refusal) -> Advice:
     who, writer = format_name(refusal.writer.name) or "the writer", refusal.writer
     if refusal.lacks_deletion:
         sentence = (
-            f"What {who} wrote set an ownerReference, for which it needs the right to delete the lease: grant that, or "
-            "set none. To see whether it may delete it now:"
+            f"What {who} wrote set an ownerReference, for which it needs the right to delete the lease: grant that "
+            f"right, or leave the ownerReference out. To see whether {who} may delete the lease now:"
         )
         return Advice(sentence, make_command_for_rights("delete", history.namespace, history.name, writer))
     if refusal.lacks_finalizers:
         sentence = (
-            f"What {who} wrote set blockOwnerDeletion, for which it needs the right to update the subresource "
-            "finalizers of the owner: grant that, or leave it out. To see its rights:"
+            f"What {who} wrote set blockOwnerDeletion, for which it needs the right to update the owner's finalizers "
+            "subresource: grant that right, or leave blockOwnerDeletion out. To see its rights:"
         )
         place = f"-n {quote_name(history.namespace)}{make_options_to_act_as(writer.user, writer.groups)}"
         return Advice(sentence, f"kubectl auth can-i --list {place}")
     sentence = (
-        f"Not a right to write the lease was lacking: admission of the API server refused what {who} wrote. "
+        f"The right to write the lease was not lacking: admission control in the API server refused what {who} wrote. "
         "To see the lease:"
     )
     return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")

@@ -133,8 +133,8 @@ def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
 def advise_in_terminated_namespace(history: LeaseHistory) -> Advice:
     """Return how to see what keeps a namespace that is being deleted: often finalizers of what is left in it."""
     sentence = (
-        "When the lease was last to be created, its namespace was being terminated: it stays until all in it is "
-        "gone, and waits for finalizers of what is left. To see what is left, in status.conditions:"
+        "The lease could not be created, because its namespace was being deleted. A namespace stays until everything "
+        "in it is gone, and waits for the finalizers of what is left. To see what is left, in status.conditions:"
     )
     return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)} -o yaml")
 

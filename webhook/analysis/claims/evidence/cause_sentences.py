@@ -90,9 +90,8 @@ def _describe_own_side(cause: Diagnosis, holder: str) -> str:
     if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:
-        return (
-            f"Its pod made at least {format_count(cause.requests, 'request')} for the lease, and renewed it by none; "
-        )
+        requests = format_count(cause.requests, "request")
+        return f"Its pod made at least {requests} for the lease, none of which renewed it; "
     return f"{_HIDDEN_SIDE if 'refused-rights' in cause.possible_causes else _OWN_SIDE}; "
 
 

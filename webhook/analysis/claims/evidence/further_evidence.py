@@ -83,7 +83,7 @@ def add_last_answer(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
 def _describe_last_answer(last: Refusal) -> str:
     """Say what the last request of a holder was answered: of a pod that may have restarted, if nothing names it."""
     what = "read" if last.is_read else "write"
-    whose = f"a {what} from its pod" if last.writer.pod and not last.asked_holder else f"a {what} of it"
+    whose = f"a {what} from its pod" if last.writer.pod and not last.asked_holder else f"a {what} by the holder"
     return f"{whose} was answered with {last.code}{describe_stored([last])}"
 
 

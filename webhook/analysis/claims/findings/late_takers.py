@@ -345,7 +345,7 @@ def _explain_failures(late: _LateTakeover) -> _Explanation | None:
     message = f": {last.message}" if last.message else ""
     what = format_count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
     code = _describe_code(len(late.failed), last.code)
-    return _Explanation("asking", f"{late.least}{what} of it failed{code}{message}")
+    return _Explanation("asking", f"{late.least}{what} by its pod failed{code}{message}")
 
 
 def _describe_code(number: int, code: int) -> str:

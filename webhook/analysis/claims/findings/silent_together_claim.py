@@ -23,8 +23,8 @@ def describe_silent_together(account: Account) -> str:
     return (
         f"{who} ({', '.join(names[:MAX_NAMED])}{more}) were last answered {when}, "
         f"while an API server went on {answered} until {format_clock(found.shown_at, now)}. "
-        "Why is not in the log: perhaps what only they share, such as their network, credentials, image, node or "
-        "workload, or another API server that they ask now"
+        "The log does not show why: perhaps something that only they share, such as their network, credentials, image, "
+        "node or workload, or another API server that they now use"
     )
 
 

@@ -256,7 +256,7 @@ def _advise_on_absent_lease(account: Account) -> Advice:
         return Advice(sentence, f"{make_kubectl_prefix(other.namespace)} get lease {quote_name(other.name)} -o yaml")
     if askers:
         return Advice(f"{asked}. It may have another name, or no candidate may run, for example:", pods)
-    return Advice(f"{asked}; most clients create it when they next ask and may:", pods)
+    return Advice(f"{asked}; most clients create it the next time they ask, if they have the right:", pods)
 
 
 def _advise_on_writers_in_turn(account: Account) -> Advice | None:
@@ -294,7 +294,7 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
             "To see whether that is there:"
         )
         return Advice(sentence, make_command_for_node(node))
-    sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
+    sentence = "The lease was deleted, and does not exist. Most clients create it the next time they ask:"
     return Advice(sentence, f"{make_command_for_lease(history)} --watch")
 
 

@@ -142,11 +142,11 @@ def _list_clocks(account: Account) -> Iterator[Line]:
     if step is None:
         return
     moved = format_length(abs(step.by) // SECOND * SECOND)
-    how = f"moved on by {moved} more than" if step.by < 0 else f"fell behind by {moved} against"
+    how = f"moved ahead {moved} more than" if step.by < 0 else f"fell {moved} behind"
     yield Line(
         "Clocks",
         f"at {format_clock(step.start, account.now)} the times of the API server {how} the renewTimes of this holder "
-        "and of others: its clock was set, or theirs at once",
+        "and of others: the clock of the API server was set, or all of theirs were at the same moment",
     )
 
 
@@ -391,7 +391,8 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
         answer = f"the last one at {format_clock(last.at, now)}, with {last.code}"
         yield Line(
             "Can be taken",
-            f"not known: {expired}, and every write since by others of its user failed or was refused, {answer}",
+            f"not known: {expired}, and every write since then by other processes of the holder's user failed or was "
+            f"refused, {answer}",
         )
 
 
