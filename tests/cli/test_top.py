@@ -106,8 +106,8 @@ def test_a_cluster_that_cannot_be_watched_does_not_seem_to_have_no_leases(tmp_pa
     [
         (["top"], "this needs a terminal"),
         (["why", "-w"], "this needs a terminal"),
-        (["why", "-w", "-o", "json"], "--watch is of a cluster, now"),
-        (["why", "-w", "--input", "x.json"], "--watch is of a cluster, now"),
+        (["why", "-w", "-o", "json"], "--watch shows a cluster as it is now"),
+        (["why", "-w", "--input", "x.json"], "--watch shows a cluster as it is now"),
     ],
 )
 def test_what_cannot_live_is_refused(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
     path.write_bytes(server.watch())
     _, out, _ = run(capsys, "shop/db", "--input", str(path), *(["--verbose"] if is_verbose else []))
     assert "warning" not in out
-    above, well, below = out.partition("\nIt is held and renewed; whether its holder works, a lease does not show.\n")
+    above, well, below = out.partition("\nIt is held and renewed; a lease does not show whether its holder works.\n")
     assert well
     assert "timing-tight" not in above
     assert ("\nnote  timing-tight\n  it lasts 6 s" in below) is is_noted
@@ -518,7 +518,7 @@ def test_what_was_never_to_be_stored_is_no_lease(tmp_path: Path, capsys: pytest.
 def test_every_fact_is_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "--verbose", "--input", watched)
     assert code == 2
-    assert "--verbose is of one lease" in err
+    assert "--verbose is for one lease" in err
 
 
 def test_a_list_that_was_taken_long_before_blames_no_api_server(

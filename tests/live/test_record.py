@@ -91,7 +91,7 @@ def test_without_kubectl_it_ends_and_writes_nothing(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["record", str(tmp_path / "history")]) == 2
     assert capsys.readouterr().err == (
-        "lease-webhook: kubectl cannot be run (No such file or directory); in a pod, --in-cluster does without it\n"
+        "lease-webhook: kubectl cannot be run (No such file or directory); in a pod, --in-cluster works without it\n"
     )
     assert not [*tmp_path.iterdir()]
 

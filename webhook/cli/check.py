@@ -98,8 +98,8 @@ _FORMAT = "json: a line per document; junit, sarif: a document; github: annotati
 _ALLOWED = "list what is allowed, too"
 _NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests"
 _OF_A_CLUSTER = (
-    "only creations were evaluated: the cluster lists what is stored, each as if it were created; what writers do is in"
-    " an audit log (--all-logs)"
+    "only creations were evaluated: what kubectl lists was evaluated as if it were being created; an audit log shows "
+    "what writers do (--all-logs)"
 )
 
 

@@ -22,7 +22,7 @@ _MAX_SUBJECTS: Final = 6
 """Subjects that a row of a table has."""
 EVERYONE: Final = frozenset({"system:authenticated", "system:unauthenticated", "system:serviceaccounts"})
 """Groups of users whom no one named."""
-WRITERS_HELP: Final = "also show who may write it, from RBAC objects: of the input, or by kubectl"
+WRITERS_HELP: Final = "also show who may write it, from RBAC objects in the input or listed by kubectl"
 
 
 def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> AccessControl:
@@ -36,7 +36,7 @@ def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Acce
 def refuse_writers(inputs: Sequence[str], *, is_listed: bool) -> None:
     """Raise UsageError where --writers cannot be done: for a list, or with standard input, which is read once."""
     if is_listed:
-        raise click.UsageError("--writers is of one lease, and not with --format name; see audit --writers")
+        raise click.UsageError("--writers is for one lease, and excludes --format name; see audit --writers")
     if "-" in inputs:
         raise click.UsageError("--writers reads the input twice: give files, with leases and RBAC objects")
 

@@ -69,7 +69,7 @@ def command(
     if in_cluster:
         refuse_inside(cluster)
     else:
-        require_kubectl("in a pod, --in-cluster does without it")
+        require_kubectl("in a pod, --in-cluster works without it")
     # Not an Event: a signal that comes while the main thread holds its lock would wait for that forever.
     signals: SimpleQueue[int] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -48,7 +48,7 @@ with your own credentials: a list shows the present, a watch shows a history.
 _EPILOG = """\
 Examples:
   lease-webhook timeline --example
-  # a watch, for a while; then the second command
+  # watch for a while, stop it, then run the second command
   kubectl get leases -A -w -o json --output-watch-events \\
     --show-managed-fields > leases.json
   lease-webhook timeline --input leases.json -o page.html

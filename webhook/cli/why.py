@@ -59,7 +59,7 @@ Examples:
   kubectl lease why -w shop/checkout    # as it goes on
   kubectl get leases -A -o json --show-managed-fields |
     lease-webhook why --input -
-  # a watch, for a while; then the second command
+  # watch for a while, stop it, then run the second command
   kubectl get leases -A -w -o json --output-watch-events \\
     --show-managed-fields > leases.json
   lease-webhook why shop/checkout --input leases.json
@@ -92,7 +92,7 @@ _LABEL: Final = 16
 @reading.cluster_and_input_options
 @selection_options(_ORDER)
 @click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
-@click.option("--writers", is_flag=True, help=f"of one lease: {WRITERS_HELP}")
+@click.option("--writers", is_flag=True, help=f"for one lease: {WRITERS_HELP}")
 @click.option("-v", "--verbose", is_flag=True, help="print every fact that is known, and the latest 16 events")
 @format_option("wide: every column, in full; json: a line for each lease; name: NAMESPACE/NAME", FORMATS)
 def command(
@@ -113,7 +113,7 @@ def command(
     _refuse_verbose(is_of_all=verbose and key is None)
     if watch:
         if inputs or now is not None or writers or output != "text":
-            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --writers and --format")
+            raise click.UsageError("--watch shows a cluster as it is now: no --input, --now, --writers and --format")
         return _watch(cluster, key, selection, policy, verbose=verbose)
     if writers:
         refuse_writers(inputs, is_listed=key is None or output == "name")
@@ -135,7 +135,7 @@ def command(
 
 def _refuse_verbose(*, is_of_all: bool) -> None:
     if is_of_all:
-        raise click.UsageError("--verbose is of one lease: name it; --format wide shows every column of all")
+        raise click.UsageError("--verbose is for one lease: name it; --format wide shows every column for all leases")
 
 
 def _watch(cluster: Cluster, key: Key | None, selection: Selection, policy: str | None, *, verbose: bool) -> int:
