@@ -29,7 +29,7 @@ def test_a_leader_at_work() -> None:
     )
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in output
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in output
-    assert output.endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
+    assert output.endswith("ADVICE It is held and renewed; a lease does not show whether its holder works.")
 
 
 def test_a_crash_is_the_fault_of_the_client() -> None:
@@ -283,7 +283,7 @@ def test_two_pods_under_one_identity_are_an_error() -> None:
         server.wait(0.1)
         twin.renew()
     output = text(account(follow_log(server), server.now))
-    in_turns = "one identity, db-0_1, is used by several processes that renew in turns"
+    in_turns = "one identity, db-0_1, is used by several processes that renew in turn"
     assert f"{in_turns}, at least shop/db from pod db-0 (9 renewals) and shop/db from pod db-1 (9 renewals)" in output
     assert "shop/db from pod db-1 renewed it as db-0_1, " in output
 
@@ -367,7 +367,7 @@ def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
     assert finding.fix == can_i
     assert advise(answer) == (
-        f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}"
+        f"The API server refused what shop/db wrote. To see whether shop/db may update the lease now: {can_i}"
     )
 
 
@@ -405,7 +405,7 @@ FINALIZERS = (
                 "shop/db wrote. To see the lease: kubectl -n shop get lease db -o yaml"
             ),
         ),
-        (f"{FORBIDDEN}no", "forbid", "To see whether it may update it now: kubectl auth can-i update"),
+        (f"{FORBIDDEN}no", "forbid", "To see whether shop/db may update the lease now: kubectl auth can-i update"),
     ],
     ids=["an owner", "an owner that waits", "a write that was allowed", "a write that was not"],
 )
@@ -454,7 +454,7 @@ def test_a_release_and_who_follows() -> None:
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in output
     assert "1 change of holder" not in output
-    assert output.endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
+    assert output.endswith("ADVICE It is held and renewed; a lease does not show whether its holder works.")
     assert output.index("db-0_1 released it\n") < output.index("db-1_1 took it")
 
 
@@ -747,7 +747,7 @@ def test_a_log_without_objects() -> None:
         "db-0",
         "none",
     )
-    assert advise(answer).startswith("Only its writes were seen, not the lease")
+    assert advise(answer).startswith("The input shows writes of the lease, and not the lease itself.")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(follow_metadata(server), server.now))
 

@@ -96,10 +96,14 @@ def test_a_stranger_needs_no_rights() -> None:
 @pytest.mark.parametrize(
     ("user", "sentence", "command"),
     [
-        (NAMESPACE_CONTROLLER, "Its namespace was deleted, and all that was in it.", "kubectl get namespace shop"),
+        (
+            NAMESPACE_CONTROLLER,
+            "The namespace of the lease was deleted with everything in it.",
+            "kubectl get namespace shop",
+        ),
         (
             GARBAGE_COLLECTOR,
-            "Kubernetes deletes what names only owners that do not exist.",
+            "Kubernetes deletes an object if none of the owners that it names exists.",
             "lease-webhook writers shop/db",
         ),
         ("alice", "Decide whether alice should delete leases.", "lease-webhook writers shop/db"),
@@ -151,7 +155,7 @@ def test_a_namespace_that_waits_for_what_is_left_in_it_is_not_said_to_be_gone(
     (deleted,) = (one for one in found.findings if isinstance(one, Claim) and one.check == "lease-deleted")
     for advice in (advise(found), f"{deleted.advice} {deleted.fix}"):
         assert ("waits for the finalizers of what is left" in advice) == is_there
-        assert ("all that was in it" in advice) <= (not is_there)
+        assert ("deleted with everything in it" in advice) <= (not is_there)
         assert advice.endswith("kubectl get namespace shop -o yaml") == is_there
 
 
@@ -207,7 +211,7 @@ def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) ->
             elector.release()
     advice = advise(account(follow_log(server), server.now))
     if replicas == FREQUENT:
-        assert advice == "It is held and renewed; whether its holder works, a lease does not show."
+        assert advice == "It is held and renewed; a lease does not show whether its holder works."
     else:
         assert advice.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
         assert advice.endswith(f"kubectl -n shop logs db-{replicas - 1}")
@@ -235,7 +239,7 @@ def test_changes_of_yesterday_are_not_frequent() -> None:
     elector.lead(FREQUENT_WITHIN / SECOND + 10)
     assert (
         advise(account(follow_log(server), server.now))
-        == "It is held and renewed; whether its holder works, a lease does not show."
+        == "It is held and renewed; a lease does not show whether its holder works."
     )
 
 
@@ -431,7 +435,7 @@ def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown(
 @pytest.mark.parametrize(
     ("writer", "sentence"),
     [
-        (Writer("admin", groups=("system:masters", "system:authenticated")), "It is in system:masters, which has"),
+        (Writer("admin", groups=("system:masters", "system:authenticated")), "admin is in system:masters, which has"),
         (Writer("system:apiserver"), "An API server has"),
         (
             Writer("ci", impersonator="root", impersonator_groups=("system:masters",)),

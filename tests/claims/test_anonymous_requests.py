@@ -60,9 +60,9 @@ def test_all_that_ask_for_a_free_lease_without_credentials_are_refused() -> None
         "refused with 403 for lack of permission"
     ) in output
     assert advise(answer) == (
-        "The lease is free, and all who asked for it since were refused. These requests carried no credentials: see "
-        "why that program has none, as a pod without a token (automountServiceAccountToken: false), and give "
-        "anonymous users no right. To see which pod has the address: "
+        "The lease is free, and all who asked for it since were refused. These requests carried no credentials. Find "
+        "out why the program that sent them has none, for example because its pod gets no token "
+        "(automountServiceAccountToken: false); grant no rights to anonymous users. To see which pod has the address: "
         "kubectl get pods -A --field-selector status.podIP=10.0.0.2"
     )
     assert "can-i" not in output

@@ -417,7 +417,8 @@ def test_a_write_that_leaves_the_spec_hides_no_one_who_asked() -> None:
 def test_an_elector_that_waits_anew_after_a_change_of_the_lease_is_not_blamed() -> None:
     changed = (
         "db-1_1 took it 45 s after it had expired at 11:07:15Z: it was changed meanwhile, the last time at 11:07:40Z "
-        "(leaseTransitions 0 -> 5 by alice): an elector of client-go waits for as long as it lasts after each change"
+        "(leaseTransitions 0 -> 5 by alice): an elector of client-go waits for the whole lease duration after each "
+        "change"
     )
     assert late_with(leaseTransitions=5) == changed
     assert late_with(wait=14, leaseTransitions=5) == changed.replace("45 s", "39 s")
@@ -428,8 +429,8 @@ def test_an_elector_that_waits_anew_after_a_change_of_the_lease_is_not_blamed() 
 
 def test_an_elector_that_waits_for_longer_than_a_change_explains_is_late_all_the_same() -> None:
     assert late_with(wait=40, leaseTransitions=5).endswith(
-        "waits for as long as it lasts after each change; of the time since 11:07:55Z: its pod had asked for it 12 "
-        "times meanwhile"
+        "waits for the whole lease duration after each change; of the time since 11:07:55Z: its pod had asked for it "
+        "12 times meanwhile"
     )
 
 
@@ -463,7 +464,8 @@ def test_no_one_is_late_to_take_a_heartbeat() -> None:
 def test_a_taker_that_only_began_to_ask_waits_once() -> None:
     text = late(taken_late(*range(0, 17, 2)))
     assert text.endswith(
-        "an elector of client-go that has not looked before, or not for long, waits for as long as the lease lasts"
+        "an elector of client-go that has not read it before, or not for a long time, waits for the whole lease "
+        "duration"
     )
 
 
@@ -600,8 +602,8 @@ def test_a_taker_that_was_heard_before_the_lease_expired_is_not_said_not_to_have
     together(10, successor, mail)
     assert late(server) == (
         "standby-0_1 took it 1 min 2 s after it had expired at 11:07:35Z: the log has no answered request for it by "
-        "its pod from 11:07:35Z until 11:08:21Z; an elector of client-go that has not looked before, or not for long, "
-        "waits for as long as the lease lasts"
+        "its pod from 11:07:35Z until 11:08:21Z; an elector of client-go that has not read it before, or not for a "
+        "long time, waits for the whole lease duration"
     )
     assert "Its pod asked for the lease again from 11:08:21Z on" in text(account(follow_log(server), server.now))
 

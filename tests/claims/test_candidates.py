@@ -103,7 +103,7 @@ def test_requests_that_change_no_candidate_are_not_shown(write: tuple[str, Docum
     server = led(CREATED, write)
     answer = account(cluster_of(server.audit_log()), server.now)
     assert "LeaseCandidate" not in text(answer)
-    assert advise(answer) == "It is held and renewed; whether its holder works, a lease does not show."
+    assert advise(answer) == "It is held and renewed; a lease does not show whether its holder works."
 
 
 def test_a_refused_deletion_leaves_the_candidate_known() -> None:

@@ -8,7 +8,7 @@ from tests.history.observing import advise, cluster_of
 from webhook.analysis.claims.account import Account
 from webhook.analysis.history.status import LeaseState
 
-WELL = "It is held and renewed; whether its holder works, a lease does not show."
+WELL = "It is held and renewed; a lease does not show whether its holder works."
 
 
 def explain(server: FakeServer) -> Account:

@@ -10,7 +10,7 @@ from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.claims.presentation.happened import list_latest
 
 JOBS = "system:serviceaccount:shop:jobs"
-WELL = "It is held and renewed; whether its holder works, a lease does not show."
+WELL = "It is held and renewed; a lease does not show whether its holder works."
 
 
 def serve(first: str = "copy-x", second: str = "move-y") -> tuple[FakeServer, list[Elector]]:

@@ -394,7 +394,7 @@ def test_a_deletion_that_is_not_why_a_token_is_not_accepted(deeds: list[tuple[fl
     loss = refuse(*deeds, since=0.2)
     assert "the token of a pod" not in loss.message
     assert causes_of(loss) == ["refused-credentials", "stopped"]
-    assert "accepted no credentials of these requests" in loss.advice
+    assert "accepted no credentials with these requests" in loss.advice
 
 
 def test_after_the_containers_of_a_pod_have_ended_another_process_asks_from_its_address() -> None:
@@ -405,7 +405,7 @@ def test_after_the_containers_of_a_pod_have_ended_another_process_asks_from_its_
 
 def test_who_asked_for_a_deletion_that_only_a_kubelet_confirms_is_not_named() -> None:
     loss = refuse((0.5, kubelet()), since=0.3)
-    assert "accepted no credentials of these requests" in loss.advice
+    assert "accepted no credentials with these requests" in loss.advice
 
 
 def test_an_expired_lease_that_nobody_takes() -> None:

@@ -21,7 +21,7 @@ NOT_SERVED = (put("verb", "list"), put("responseStatus.code", 404))
 UNKNOWN = (put("verb", "list"), put("responseStatus", {"code": 404, "message": UNKNOWN_RESOURCE}))
 FORBIDDEN = 'tenants.example.org is forbidden: User "system:serviceaccount:shop:db" cannot list resource "tenants"'
 REFUSED = (put("verb", "list"), put("responseStatus", {"code": 403, "message": FORBIDDEN}))
-WELL = "It is held and renewed; whether its holder works, a lease does not show."
+WELL = "It is held and renewed; a lease does not show whether its holder works."
 DEFINITION = put("objectRef.name", "tenants.example.org")
 
 
@@ -70,7 +70,7 @@ def test_what_the_holder_asks_for_in_vain_is_said(tweaks: tuple[Tweak, ...], ans
 
 
 RESET = put("responseStatus", {"code": 500, "message": "connection reset by peer"})
-ALL = "since the first, the log shows no write of that pod beside leases and Events that succeeded"
+ALL = "since the first, the log shows no write by that pod, other than of leases and Events, that succeeded"
 MODEST = (
     "Its writes of the lease went on, but other requests of its pod failed, the last one at 11:07:17Z. "
     "Its log may say more: kubectl -n shop logs db-0"

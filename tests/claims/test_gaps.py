@@ -21,7 +21,7 @@ from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
-WELL = "It is held and renewed; whether its holder works, a lease does not show."
+WELL = "It is held and renewed; a lease does not show whether its holder works."
 PARTIAL = "It is held and renewed; what the input does not show may have gone wrong."
 
 

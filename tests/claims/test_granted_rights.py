@@ -102,7 +102,9 @@ def test_what_did_not_allow_what_was_refused_is_not_said_to_have(changes: dict[s
 def test_who_may_neither_read_nor_write_the_lease_lacks_both_rights() -> None:
     server = lose_rights(refused=("update", "get"))
     advice = advise(account(follow_log(server), server.now))
-    assert "shop/db lacked the rights to get and update the lease; give it those, if it is to lead." in advice
+    assert (
+        "shop/db lacked the rights to get and update the lease; grant those rights, if it is meant to lead." in advice
+    )
     for verb in ("get", "update"):
         assert f"kubectl auth can-i {verb} leases.coordination.k8s.io/db -n shop --as={USER}" in advice
 
@@ -110,7 +112,7 @@ def test_who_may_neither_read_nor_write_the_lease_lacks_both_rights() -> None:
 def test_who_may_read_the_lease_lacks_one_right() -> None:
     server = lose_rights()
     advice = advise(account(follow_log(server), server.now))
-    assert "shop/db lacked the right to update the lease; give it that, if it is to lead." in advice
+    assert "shop/db lacked the right to update the lease; grant that right, if it is meant to lead." in advice
     assert "can-i get" not in advice
 
 
@@ -157,4 +159,6 @@ def test_a_log_without_objects_says_what_its_last_writer_was_refused() -> None:
     assert advise(account(follow_metadata(server), server.now)).startswith("The API server refused what shop/db wrote.")
     server.wait(5)
     db.lead(10)
-    assert advise(account(follow_metadata(server), server.now)).startswith("Only its writes were seen")
+    assert advise(account(follow_metadata(server), server.now)).startswith(
+        "The input shows writes of the lease, and not"
+    )

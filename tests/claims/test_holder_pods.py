@@ -95,7 +95,7 @@ def test_a_live_lease_whose_pod_was_deleted_needs_a_look() -> None:
     server.delete_pod("db-0", uid="u-0")
     answer = account(follow_log(server), server.now)
     assert advise(answer).startswith(
-        "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+        "It is held and was renewed, but its pod has been deleted. See which pods run now:"
     )
 
 
@@ -105,7 +105,7 @@ def test_a_holder_that_renews_on_after_its_pod_was_to_be_deleted_is_as_any() -> 
     elector.lead(60)
     server.delete_pod("db-0", uid="u-0")
     elector.lead(10)
-    assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; whether")
+    assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; a lease does not show")
 
 
 @pytest.mark.parametrize("uid", ["u-7", "u-1"], ids=["of another pod of its name", "of another replica"])

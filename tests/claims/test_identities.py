@@ -125,7 +125,9 @@ def test_a_user_that_only_follows_another_one_may_be_the_same_process() -> None:
     histories = follow_log(server)
     (shared,) = claims(histories, server, "identity-shared")
     assert shared["severity"] == "warning"
-    assert shared["text"].endswith("its process has other credentials since, or another one writes in its name")
+    assert shared["text"].endswith(
+        "its process has had other credentials since then, or another one writes in its name"
+    )
     assert "renewed it last, which is not known to be its process" in text(account(histories, server.now))
 
 
@@ -224,7 +226,10 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
     (claim,) = claims(follow_log(server), server, "identity-shared")
     assert claim["severity"] == "warning"
     assert "ongoing" not in claim
-    assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in claim["text"]
+    assert (
+        "another pod began to renew it as leader, 1 s after the last renewal by the previous pod: unless"
+        in claim["text"]
+    )
     assert find_advice(account(follow_log(server), server.now)).command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
     renew_in_turns(server, second, times=10)

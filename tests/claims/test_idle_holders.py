@@ -1,4 +1,4 @@
-"""A holder that renews, and no longer writes anything else as it did before: it may work no more, or be idle."""
+"""A holder that renews, and no longer writes anything else as it did before: it may no longer work, or be idle."""
 
 from typing import Final
 
@@ -20,11 +20,11 @@ POD: Final = {
     },
 }
 IDLE = (
-    "It is held and renewed, but the log shows no write of its pod beside leases and Events since 11:07:39Z, and one "
-    "at least every 4 s in the 36 s before. It may have nothing to do, or work no more; its log may say which: "
-    "kubectl -n shop logs db-0"
+    "It is held and renewed, but the log shows no write by its pod, other than of leases and Events, since 11:07:39Z, "
+    "and one at least every 4 s in the 36 s before that. It may have nothing to do, or no longer work; its log may say "
+    "which: kubectl -n shop logs db-0"
 )
-WELL = "It is held and renewed; whether its holder works, a lease does not show."
+WELL = "It is held and renewed; a lease does not show whether its holder works."
 
 
 def serve() -> tuple[FakeServer, list[Elector]]:
@@ -106,7 +106,7 @@ def test_few_writes_count_if_they_came_evenly(pauses: tuple[int, ...], seconds: 
     for pause in pauses:
         play(server, electors, 1, every=pause)
     rest(server, electors, seconds)
-    assert ("no write of its pod" in find_advice(server)) == is_said
+    assert ("no write by its pod" in find_advice(server)) == is_said
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_work_before_it_held_the_lease_is_not_counted() -> None:
     db.release()
     other.take()
     together(40, other, *others)
-    assert "no write of its pod" not in find_advice(server)
+    assert "no write by its pod" not in find_advice(server)
 
 
 def test_a_lease_that_is_not_renewed_has_no_holder_that_only_renews() -> None:

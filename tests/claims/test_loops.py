@@ -142,4 +142,4 @@ def test_who_takes_a_lease_again_under_its_name_does_not_change_its_holder() -> 
         electors[number].release()
     electors[0].take()
     together(20, electors[0], *others)
-    assert say(server).endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
+    assert say(server).endswith("ADVICE It is held and renewed; a lease does not show whether its holder works.")

@@ -108,8 +108,8 @@ def test_a_role_that_another_account_lacks_leaves_other_roles_to_be_told_of() ->
 def test_a_role_that_was_missing_is_shown(kind: str, named: str, command: str) -> None:
     server = lose_role(miss(kind.removesuffix("s"), "leaders"), kind=kind)
     assert advise(account(follow_log(server), server.now)) == (
-        f"shop/db has written the lease since; {named} leaders was missing when it was refused. "
-        f"To see it, and which field managers wrote it: {command}"
+        f"shop/db has written the lease since; {named} leaders was missing when shop/db was refused. "
+        f"To see the {named}, and which field managers wrote it: {command}"
     )
 
 

@@ -130,7 +130,7 @@ def test_one_that_is_renewed_as_usual_is_well() -> None:
     assert found.worst is None
     assert (
         advise_with_urgency(found).sentence
-        == "It is renewed; whether the process behind it works, a lease does not show."
+        == "It is renewed; a lease does not show whether the process behind it works."
     )
 
 

@@ -45,7 +45,7 @@ def test_names_in_turn_are_no_thefts_and_one_event() -> None:
         assert "took it from" not in said
         assert (
             advise_with_urgency(found).sentence
-            == "It is held and renewed; whether its holder works, a lease does not show."
+            == "It is held and renewed; a lease does not show whether its holder works."
         )
 
 

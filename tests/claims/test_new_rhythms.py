@@ -16,8 +16,8 @@ FOLLOWS = pytest.mark.parametrize("follow", [follow_log, follow_watch, follow_bo
 @pytest.mark.parametrize(
     ("silent", "words"),
     [
-        (9, "It is held and renewed; whether its holder works, a lease does not show."),
-        (29, "Its last renewal is longer ago than most are apart. Check whether db-0_1"),
+        (9, "It is held and renewed; a lease does not show whether its holder works."),
+        (29, "More time has passed since its last renewal than between most renewals. Check whether db-0_1"),
     ],
     ids=["for less than the latest renewals are apart", "for longer"],
 )

@@ -35,7 +35,7 @@ def test_who_writes_again_and_again_is_to_be_looked_for(count: int, *, is_asked_
     server = play(count=count)
     advice = advise(account(follow_log(server), server.now))
     asked = "Find out why shop/exporter wrote it again and again. To see the pod that did it:"
-    assert advice.startswith(asked if is_asked_for else "It is held and renewed; whether")
+    assert advice.startswith(asked if is_asked_for else "It is held and renewed; a lease does not show whether")
 
 
 def list_texts(server: FakeServer, follow: Follow) -> list[str]:

@@ -1,4 +1,4 @@
-"""Owners that a write adds to a lease: Kubernetes deletes what names only owners that do not exist."""
+"""Owners that a write adds to a lease: Kubernetes deletes an object if none of the owners that it names exists."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_a_log_shows_who_added_an_owner_to_a_lease_that_was_deleted_because_of_t
     (deleted,) = (one for one in answer.findings if one.check == "lease-deleted")
     assert f"({ADDED} at 11:07:01Z by shop/ui from pod ui-1)" in deleted.message
     output = text(answer)
-    assert "Find out why shop/ui added one. To see the pod that did it: kubectl -n shop describe pod ui-1" in output
+    assert "Find out why shop/ui added an owner to the lease. To see the pod that did it: kubectl -n shop" in output
 
 
 def test_of_a_watch_the_field_manager_is_named_as_such() -> None:
@@ -105,7 +105,7 @@ def test_the_next_lease_of_the_name_does_not_show_who_added_an_owner() -> None:
     holder.lead(6)
     output = text(account(follow_log(server), server.now))
     assert "was added" not in output
-    assert "To see who may add one: lease-webhook writers shop/db" in output
+    assert "To see who may add an owner: lease-webhook writers shop/db" in output
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_an_owner_that_need_not_be_the_holder_s_pod_does_not_show_that_it_was_go
     message, advice = find_deleted(follow_log, server)
     assert WHICH_HELD.partition(" was pod ")[0] not in message
     assert "two may have led at once, unless the owner was the pod of" in message
-    assert "To see who may add one" in advice
+    assert "To see who may add an owner" in advice
 
 
 def test_an_owner_that_another_one_added_does_not_show_that_the_holder_was_gone() -> None:
@@ -374,7 +374,7 @@ def test_the_owner_without_which_a_lease_was_deleted_is_named_with_its_deletion(
     output = text(account(follow_log(server := collect(FakeServer())), server.now))
     assert "deleted the lease, as no owner that it named exists (ReplicaSet db-7f9c), at " in output
     assert "ReplicaSet shop/db-7f9c was deleted by alice@example.org\n" in output
-    assert "To see who may add one: lease-webhook writers shop/db" in output
+    assert "To see who may add an owner: lease-webhook writers shop/db" in output
 
 
 def test_the_deletion_of_another_replica_set_has_nothing_to_do_with_a_lease() -> None:
@@ -394,13 +394,18 @@ def test_a_lease_goes_with_the_owner_that_it_names_now() -> None:
     server = collect(FakeServer())
     write_owners(server, HOLDER, own_by(("ReplicaSet", "db-5b8d")))
     output = text(account(follow_log(server), server.now))
-    assert "It names ReplicaSet db-5b8d now, and will go with that. To see the field manager that set it: " in output
+    assert (
+        "The lease now names ReplicaSet db-5b8d, and will be deleted once no owner is left. To see the field " in output
+    )
 
 
 def test_a_watch_shows_which_owner_a_deleted_lease_named() -> None:
     server = collect(FakeServer())
     output = text(account(follow_watch(server), server.now))
-    assert "It named ReplicaSet db-7f9c as its owner, and Kubernetes deletes it once that is gone. A watch " in output
+    assert (
+        "The lease named ReplicaSet db-7f9c as its owner, and Kubernetes deletes it once no owner is left. A watch "
+        in output
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_a_pod_that_works_meanwhile_ran_and_was_connected() -> None:
     output = explain(server)
     assert (
         f"{SILENT}, but at least 8 others, the last answered at 11:07:58Z: until then the pod ran and was connected "
-        "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, for "
-        "example); 2 other leases were renewed on time." in output
+        "(the part of it that renews may have ended, or been blocked or limited by its own client, or may not renew at "
+        "all, for example); 2 other leases were renewed on time." in output
     )
     assert MAY_HAVE_ENDED not in output
     assert "The pod of db-0_1, which lost the lease, went on; see what it did meanwhile:" in output
@@ -86,8 +86,8 @@ def test_a_pod_with_a_long_time_without_a_request_may_have_ended(worked: Sequenc
 
 RAN_ON = (
     "Since its last renewal the log has no answered request for the lease from the pod of db-0_1, but at least 5 "
-    "others, from 11:07:54Z to 11:08:54Z: its pod ran on, and what renews may have ended in it, be blocked, or be "
-    "limited by its own client, for example; 2 other leases were renewed on time."
+    "others, from 11:07:54Z to 11:08:54Z: its pod ran on, and the part of it that renews may have ended, be "
+    "blocked, or be limited by its own client, for example; 2 other leases were renewed on time."
 )
 RESTART = (
     "The pod of db-0_1 ran on, and did not ask for the lease any more. See its log, and restart the pod if no other "

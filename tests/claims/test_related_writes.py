@@ -566,7 +566,7 @@ def test_a_node_that_was_updated_was_not_to_be_deleted() -> None:
     histories = follow_log(server)
     found = text(make_account(histories, histories.leases["kube-node-lease", "n1"], server.now))
     assert "Node n1 was updated by alice@example.org" in found
-    assert "was to be deleted" not in found
+    assert "asked for the deletion of its Node" not in found
 
 
 POD = "db-7d9c6b5f4-7hq2x"

@@ -48,7 +48,7 @@ def test_no_holder_is_late_and_no_clock_of_a_holder_is_wrong_if_all_show_one_ste
     found = explain(run(leap), view)
     assert CLOCKS in text(found)
     assert {one.check for one in found.findings} <= {"timing-tight"}
-    assert text(found).endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
+    assert text(found).endswith("ADVICE It is held and renewed; a lease does not show whether its holder works.")
 
 
 def test_audit_blames_no_holder_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def test_an_identity_is_shared_until_one_process_has_it_alone(seconds: float, en
     together(seconds, db, *others)
     together(20, *others)
     claim = find_shared_identity(server)
-    assert "by several processes that renewed in turns" in claim.message
+    assert "by several processes that renewed in turn" in claim.message
     assert format_time(claim.over_since or 0) == f"2026-11-18T{end}"
 
 

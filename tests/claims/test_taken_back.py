@@ -101,4 +101,4 @@ def test_an_api_server_that_writes_again_and_again_is_not_to_be_examined() -> No
         server.wait(1)
         server.write("shop/db", server.leases["shop/db"]["spec"], *API_SERVER)
         holder.renew()
-    assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; whether")
+    assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; a lease does not show")

@@ -11,7 +11,7 @@ from tests.history.observing import advise, follow_log, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
 
-UNKNOWN = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
+UNKNOWN = "The API server accepted no credentials with these requests, and the log does not show why, or who sent them."
 
 
 def advise_on(*refusing: Sequence[str], other: str = "b/two.log", is_watched: bool = False) -> str:

@@ -173,7 +173,7 @@ def watch_silence(second: int, *, ends: bool = False) -> Account:
 @pytest.mark.parametrize(("second", "is_said"), [(1, False), (12, True), (30, False)])
 def test_a_candidate_that_was_written_meanwhile_shows_that_an_api_server_was_there(second: int, is_said: bool) -> None:
     output = text(watch_silence(second))
-    said = "Why is not known: an API server stored LeaseCandidates meanwhile, the last at 11:07:12Z; whether it was"
+    said = "Why is not known: an API server stored LeaseCandidates meanwhile, the last at 11:07:12Z; no other lease in"
     assert (said in output) == is_said
     assert ("no other lease in the input shows whether the API server was unavailable" in output) != is_said
 

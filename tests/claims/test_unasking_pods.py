@@ -94,7 +94,7 @@ def test_a_taker_that_got_its_node_late_did_not_wait() -> None:
     output = explain(play())
     assert "its pod got a node only at 11:07:56Z, and did not run before" in output
     assert output.endswith(
-        "ADVICE See why no other pod took the lease before, as in the events of those that were there: "
+        "ADVICE See why no other pod took the lease earlier, for example in the events of the pods that existed then: "
         "kubectl -n shop get events,pods"
     )
 

@@ -71,7 +71,7 @@ def test_it_is_said_as_what_was_asked_for() -> None:
         "refused; the next renewal by that one conflicted (409) at 11:07:01Z"
     )
     assert theft.message.endswith(
-        "What was stored, the log does not show; if that is what was asked for, two may have led at once"
+        "The log does not show what was stored; if that is what was asked for, two may have led at once"
     )
 
 

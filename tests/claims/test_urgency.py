@@ -32,7 +32,7 @@ def test_after_a_loss_nothing_is_to_be_done_once_another_renews() -> None:
 def test_a_lease_that_is_well_needs_nothing() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    assert begin(server) == "It is held and renewed; whether its holder works, a lease does not show."
+    assert begin(server) == "It is held and renewed; a lease does not show whether its holder works."
 
 
 def test_holders_that_die_one_after_another_need_something() -> None:
@@ -101,7 +101,7 @@ def test_a_list_does_not_show_that_it_is_renewed() -> None:
     db.lead(20)
     assert (
         advise_with_urgency(account(cluster_of(server.dump()), server.now)).sentence
-        == "It is held; whether its holder works, a lease does not show."
+        == "It is held; a lease does not show whether its holder works."
     )
 
 

@@ -12,7 +12,7 @@ from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import SECOND
 
-UNSEEN = "Only its writes were seen, not the lease:"
+UNSEEN = "The input shows writes of the lease, and not the lease itself. To see it:"
 USERS = {"alice": "alice", "db-9": "system:serviceaccount:ops:db"}
 
 

@@ -318,7 +318,7 @@ def test_a_stamped_lease_is_to_be_asked_about_with_its_policy_file(
     server.elector("db-0", "shop/db").lead(40)
     output = run(capsys, "why", "shop/db", "--input", written(tmp_path / "list.json", listed(server)))
     assert "whether it is renewed is not known: --policy FILE says which stamps to believe" in output
-    assert "it says when it was renewed: lease-webhook why shop/db --policy FILE" in output
+    assert "`why` shows when it was renewed: lease-webhook why shop/db --policy FILE" in output
 
 
 @pytest.mark.parametrize("is_record", [False, True], ids=["a watch", "a record"])

@@ -595,9 +595,9 @@ def test_who_a_text_names_follows_a_stranger_that_wrote_it_when_the_log_begins(
     output = text(account(log(server)))
     assert "db-0_1 holds it, renewed 0 s ago" in output
     assert "shop/db from pod db-0 renewed it as db-0_1" not in output
-    shared = "renewed it as db-0_1, and since then shop/db from pod db-0: its process has other credentials"
+    shared = "renewed it as db-0_1, and since then shop/db from pod db-0: its process has had other credentials"
     assert (f"{namespace}/evil from pod {pod} {shared}" in output) == (writes > 1)
-    assert "in turns" not in output
+    assert "in turn" not in output
 
 
 def test_a_stranger_that_renews_again_renews_in_turns_with_who_the_text_names() -> None:
@@ -608,7 +608,7 @@ def test_a_stranger_that_renews_again_renews_in_turns_with_who_the_text_names() 
         server.wait(1)
         stranger.renew()
     db.lead(2)
-    assert "used by several processes that renew in turns" in text(account(log(server)))
+    assert "used by several processes that renew in turn" in text(account(log(server)))
 
 
 @pytest.mark.parametrize(("pod", "namespace"), STRANGERS)

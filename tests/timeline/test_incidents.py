@@ -121,7 +121,7 @@ def test_the_writers_of_a_shared_identity_are_named() -> None:
     lane = lane_of("one-identity", ("audit.log.gz",))
     (mark,) = [mark for mark in lane.marks if mark.kind is MarkKind.IDENTITY_SHARED]
     assert mark.text.startswith("exporter/exporter from pod exporter-54d6c9-")
-    assert mark.text.endswith(" renew in turns under one identity, as if each led")
+    assert mark.text.endswith(" renew in turn under one identity, as if each led")
 
 
 @INCIDENTS

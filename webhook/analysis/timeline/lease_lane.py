@@ -408,7 +408,7 @@ class LeaseLane(Struct):
                     MarkKind.FORGED_STAMPS, at, f"this write{describe_by_writer(who)} {event.text}", who, self.holder
                 )
             case EventKind.SHARED if event.tenure:
-                text = f"{describe_writers(event.tenure)} renew in turns under one identity, as if each led"
+                text = f"{describe_writers(event.tenure)} renew in turn under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
     def _extend(self, at: int) -> None:

@@ -52,7 +52,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return Advice(f"See why webhook {format_name(refusal.name)} {refuses} the writes of {who}:", WEBHOOKS)
     if refusal.by is RefusedBy.CREDENTIALS and history.namespace == NODE_LEASES:
         sentence = (
-            "The API server accepted no credentials of these requests. Whose they were is not known. "
+            "The API server accepted no credentials with these requests, and it is not known who sent them. "
             "To see the node of the lease:"
         )
         return Advice(sentence, make_command_for_node(history.name))
@@ -103,7 +103,7 @@ def _advise_on_terminated_namespace(history: LeaseHistory, refusal: Refusal) -> 
     """Return what to do about creations in a namespace that was being deleted, and may be there again."""
     if history.is_deleted or history.find_tenure_at(refusal.at) is history.latest_tenure:
         return advise_in_terminated_namespace(history)
-    sentence = "The namespace was being deleted then, and nothing could be created in it. To see whether it is there:"
+    sentence = "The namespace was being deleted then, and nothing could be created in it. To see whether it exists now:"
     return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
 
 
@@ -147,8 +147,8 @@ def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: st
 def _advise_on_anonymous_requests(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return where to look for who sent requests without credentials: to grant anonymous users a right is no cure."""
     sentence = (
-        "These requests carried no credentials: see why that program has none, as a pod without a token "
-        "(automountServiceAccountToken: false), and give anonymous users no right."
+        "These requests carried no credentials. Find out why the program that sent them has none, for example because "
+        "its pod gets no token (automountServiceAccountToken: false); grant no rights to anonymous users."
     )
     return _advise_to_find_pod(sentence, history, get_address(refusal.source))
 
@@ -168,7 +168,9 @@ def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -
     path = history.requests.find_log_that_authenticates_none(UNAUTHENTICATED)
     names = [one.rpartition("/")[2] for one in history.requests.logs]
     name, address = path.rpartition("/")[2], get_address(refusal.source)
-    sentence = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
+    sentence = (
+        "The API server accepted no credentials with these requests, and the log does not show why, or who sent them."
+    )
     if path and names.count(name) == 1:
         sentence = (
             f"Only the API server with the log {format_name(name)} did not accept the credentials; "
@@ -225,18 +227,19 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         if _has_written_since(history, refusal):
             return Advice(f"{sentence} {who} has written the lease since then.")
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
-        return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
+        return Advice(f"{sentence} To see whether {who} may {verb} the lease now:", command)
     if refusal.missing_roles and _has_written_since(history, refusal):
         kind, name = refusal.missing_roles[0]
         sentence = (
-            f"{who} has written the lease since; {kind} {format_name(name)} was missing when it was refused. "
-            "To see it, and which field managers wrote it:"
+            f"{who} has written the lease since; {kind} {format_name(name)} was missing when {who} was refused. "
+            f"To see the {kind}, and which field managers wrote it:"
         )
         place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
         return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
     if refusal.by is RefusedBy.RIGHTS and _has_written_since(history, refusal):
         sentence = (
-            f"{who} has written the lease since. To see what gives it rights, and which field managers wrote that:"
+            f"{who} has written the lease since. To see the roles and bindings of the namespace, and which field "
+            "managers wrote them:"
         )
         return Advice(
             sentence, f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields"
@@ -247,7 +250,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         what = f"{who} lacked the right, and did not hold the lease in this input."
     else:
         return _advise_on_rights_to_lead(history, refusal, verb)
-    sentence = f"{what} To see whether it may {verb} it now:"
+    sentence = f"{what} To see whether {who} may {verb} the lease now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
 
 
@@ -262,10 +265,10 @@ def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str
     ]
     found = {one.lacked_verb for one in refused}
     verbs: list[str] = [one for one in _VERBS_TO_LEAD if one in found] or [verb]
-    shown, (rights, that) = join_with_and(verbs), ("right", "that") if len(verbs) == 1 else ("rights", "those")
+    shown, (that, rights) = join_with_and(verbs), ("that", "right") if len(verbs) == 1 else ("those", "rights")
     sentence = (
-        f"{who} lacked the {rights} to {shown} the lease; give it {that}, if it is to lead. "
-        f"To see whether it may {shown} it now:"
+        f"{who} lacked the {rights} to {shown} the lease; grant {that} {rights}, if it is meant to lead. "
+        f"To see whether it may {shown} the lease now:"
     )
     commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in verbs]
     return Advice(sentence, "; ".join(commands))

@@ -49,7 +49,7 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
     if writer.impersonator:
         return _advise_on_impersonator(sentence, history, writer)
     if _PRIVILEGED in writer.groups:
-        sentence += f" It is in {_PRIVILEGED}, which has every right. To see the lease:"
+        sentence += f" {format_name(writer.name)} is in {_PRIVILEGED}, which has every right. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
     if find_pod_of_writer(writer):
         return Advice(
@@ -105,7 +105,9 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool)
         )
         return advise_on_writer(sentence, history, own)
     if not has_run:
-        sentence = "See why no other pod took the lease before, as in the events of those that were there:"
+        sentence = (
+            "See why no other pod took the lease earlier, for example in the events of the pods that existed then:"
+        )
         return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get events,pods")
     did, logs = "did before it took the lease:", make_command_for_log_of_pod(pod)
     if pod.is_logged or not pod.name:
@@ -144,26 +146,29 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
     if who.user == NAMESPACE_CONTROLLER and _is_being_terminated(history):
         return advise_in_terminated_namespace(history)
     if who.user == NAMESPACE_CONTROLLER:
-        sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
+        sentence = "The namespace of the lease was deleted with everything in it. To see whether it exists again:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if who.user in CLEANUP_CONTROLLERS and history.namespace == NODE_LEASES:
-        sentence = "Kubernetes deletes the lease of a node with its Node. To see whether that is there again:"
+        sentence = "Kubernetes deletes the lease of a node with its Node. To see whether the Node exists again:"
         return Advice(sentence, make_command_for_node(history.name))
     if who.user == GARBAGE_COLLECTOR and (owner := find_owner_that_held(history, before)):
         sentence = f"See why pod {owner.name} was gone; if its node is cut off, it may run on there:"
         selector = f"--field-selector involvedObject.name={quote_name(owner.name or '')}"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get events {selector}")
     if who.user in CLEANUP_CONTROLLERS:
-        sentence = "Kubernetes deletes what names only owners that do not exist."
+        sentence = "Kubernetes deletes an object if none of the owners that it names exists."
         added = find_owners_added_to(history, before)
         if added and added.writer and added.writer.name and not is_by_holder(added):
-            sentence += f" Find out why {format_name(added.writer.name)} added one."
+            sentence += f" Find out why {format_name(added.writer.name)} added an owner to the lease."
             return advise_on_writer(sentence, history, added.writer)
         if owners := name_present_owners(history):
-            sentence += f" It names {owners} now, and will go with that. To see the field manager that set it:"
+            sentence += (
+                f" The lease now names {owners}, and will be deleted once no owner is left. To see the field manager "
+                "that set its owners:"
+            )
             return Advice(sentence, make_command_for_managers(history))
         # Neither a deleted lease nor the next one of its name shows what owners it had.
-        return Advice(f"{sentence} To see who may add one:", make_command_for_writers(history))
+        return Advice(f"{sentence} To see who may add an owner:", make_command_for_writers(history))
     return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
 
 
@@ -188,7 +193,7 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     )
     if len(set(tenure.processes.pods)) == 1:
         # A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
-        sentence = "Check whether an earlier pod of that name still runs, on a node that is not reached:"
+        sentence = "Check whether an earlier pod of that name still runs, on an unreachable node:"
         return Advice(sentence, f"{where} get pods,nodes -o wide")
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")

@@ -23,12 +23,13 @@ _LOST_PART: Final = f"A node, an API server or a zone may be lost or cut off, or
 # A list of what stops a process is never complete, so each is of examples.
 _UNHEARD: Final = "the log has no answered request for the lease from"
 _RAN_ON: Final = (
-    "its pod ran on, and what renews may have ended in it, be blocked, or be limited by its own client, for example"
+    "its pod ran on, and the part of it that renews may have ended, be blocked, or be limited by its own client, for "
+    "example"
 )
 _MAY_HAVE_ENDED: Final = "(it may have ended, or been paused, blocked or cut off)"
 _MAY_BE_LIMITED: Final = (
-    "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, "
-    "for example)"
+    "(the part of it that renews may have ended, or been blocked or limited by its own client, or may not renew at "
+    "all, for example)"
 )
 _OWN_SIDE: Final = f"It stored no renewal {_MAY_HAVE_ENDED}"
 _HIDDEN_SIDE: Final = "It stored no renewal (it may have ended, or been paused, cut off or refused)"

@@ -88,7 +88,7 @@ class FailingRun(Struct, frozen=True):
     def _describe_others(self) -> str:
         if not self.are_all:
             return ""
-        return "; since the first, the log shows no write of that pod beside leases and Events that succeeded"
+        return "; since the first, the log shows no write by that pod, other than of leases and Events, that succeeded"
 
     def _quote(self) -> str:
         """Return the last answer, unless it says no more than is said."""

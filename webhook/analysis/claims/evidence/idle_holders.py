@@ -46,9 +46,9 @@ class IdleHolder(Struct, frozen=True):
         """Return what is known of it, and where to look."""
         before = format_length(max(self.longest, SECOND // 10))
         sentence = (
-            "It is held and renewed, but the log shows no write of its pod beside leases and Events since "
+            "It is held and renewed, but the log shows no write by its pod, other than of leases and Events, since "
             f"{format_clock(self.since, now)}, and one at least every {before} in the {format_length(self.span)} "
-            "before. It may have nothing to do, or work no more; its log may say which:"
+            "before that. It may have nothing to do, or no longer work; its log may say which:"
         )
         pod = Pod(self.namespace, self.pod, is_logged=True)
         return Advice(sentence, make_command_for_log_of_pod(pod), pod.names)

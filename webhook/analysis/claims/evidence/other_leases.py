@@ -23,7 +23,7 @@ MIN_OTHER_WRITES: Final = 3
 WITHOUT_EVIDENCE: Final = (
     "no other lease in the input shows whether the API server was unavailable; if there are more, give all of them (-A)"
 )
-_OTHERS: Final = "whether it was unavailable at other times, no other lease in the input shows"
+_OTHERS: Final = "no other lease in the input shows whether it was unavailable at other times"
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
 _COMPARED: Final = "due at least twice"

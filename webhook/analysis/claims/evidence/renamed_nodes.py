@@ -29,9 +29,9 @@ class RenamedNode(Struct, frozen=True):
     def describe(self, now: int) -> str:
         """Say what the log shows of it, as a sentence without its end."""
         return (
-            f"node {format_name(self.name)} renews its lease since {format_clock(self.since, now)} from "
-            f"{format_name(self.address)}, the address of this one before: the machine may go on under that name, or "
-            "the address was given to another"
+            f"node {format_name(self.name)} has renewed its lease since {format_clock(self.since, now)} from "
+            f"{format_name(self.address)}, which was the address of this node: the machine may run under that name "
+            "now, or the address was given to another machine"
         )
 
     def advise(self) -> Advice:

@@ -241,7 +241,7 @@ def _claim_late_taker(
         edited = (
             f"it was changed meanwhile, the last time at {format_clock(edit.at, now)} "
             f"({describe_edit(edit)}): "
-            "an elector of client-go waits for as long as it lasts after each change"
+            "an elector of client-go waits for the whole lease duration after each change"
         )
         is_enough = after.since - takeable_from <= duration
         text = edited if is_enough else f"{edited}; of the time since {format_clock(takeable_from, now)}: {text}"
@@ -280,7 +280,8 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
         return None
     text = (
         f"the log has no answered request for it by its pod {_describe_absence(late, late.since, newcomer)}; "
-        "an elector of client-go that has not looked before, or not for long, waits for as long as the lease lasts"
+        "an elector of client-go that has not read it before, or not for a long time, waits for the whole lease "
+        "duration"
     )
     return _Explanation("silent", text, (late.since, newcomer))
 

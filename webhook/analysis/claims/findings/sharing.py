@@ -53,11 +53,11 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
     since = format_length(max(0, silence))
     message = (
         f"at {format_clock(after.since, now)} another pod began to renew it as {format_name(after.holder)}, "
-        f"{since} after the one before had done so{went_on}: unless that one had stopped, both led, "
+        f"{since} after the last renewal by the previous pod{went_on}: unless that pod had stopped, both led, "
         f"with client-go's usual settings for up to {format_length(estimate_deadline(before.duration))}"
     )
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
-    sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
+    sentence = "Check whether the previous pod still runs, on an unreachable node or after a forced deletion:"
     advice = Advice(sentence, " ".join((make_kubectl_prefix(history.namespace), "get pods", *pods, "-o wide")))
     yield make_claim(
         history,
@@ -107,7 +107,7 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
     message = (
         f"one identity, {format_name(tenure.holder)}, {used} by several processes "
-        f"that {renew} in turns, at least {who}, as if each led"
+        f"that {renew} in turn, at least {who}, as if each led"
     )
     return make_claim(
         history,
@@ -150,7 +150,7 @@ def _describe_following(tenure: Tenure, now: int) -> str:
         )
         return (
             f"{renewed}, and since then {describe_writer(processes.own)}: "
-            "its process has other credentials since, or another one wrote in its name"
+            "its process has had other credentials since then, or another process wrote in its name"
         )
     if tenure.until is not None:
         until = f"to {format_clock(seen.last, now)}"
@@ -158,7 +158,7 @@ def _describe_following(tenure: Tenure, now: int) -> str:
         f"from {format_clock(seen.first, now)} {until} {describe_writer(other)} "
         f"renewed it as {format_name(tenure.holder)}"
     )
-    return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
+    return f"{renewed}{before}: its process has had other credentials since then, or another one writes in its name"
 
 
 def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:

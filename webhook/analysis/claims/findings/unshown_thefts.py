@@ -17,7 +17,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
 
-_UNSHOWN: Final = "What was stored, the log does not show; if that is what was asked for, two may have led at once"
+_UNSHOWN: Final = "The log does not show what was stored; if that is what was asked for, two may have led at once"
 
 
 def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim | None:

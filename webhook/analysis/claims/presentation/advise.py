@@ -83,7 +83,7 @@ from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell,
 
 _PATIENCE: Final = 30 * SECOND
 """Most candidates ask each few seconds."""
-_WORK_UNKNOWN: Final = "It is held and renewed; whether its holder works, a lease does not show."
+_WORK_UNKNOWN: Final = "It is held and renewed; a lease does not show whether its holder works."
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _MIN_WRITES: Final = 3
@@ -242,7 +242,11 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
         return in_turn
     if (work := _advise_on_work_of_writer(account)) is not None:
         return work
-    sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
+    sentence = (
+        "The input shows writes of the lease, and not the lease itself. To see it:"
+        if history.tenures
+        else "To see the lease:"
+    )
     return Advice(sentence, make_command_for_managers(history))
 
 
@@ -252,10 +256,10 @@ def _advise_on_absent_lease(account: Account) -> Advice:
     askers, pods = find_askers_without_elector(history), f"{make_kubectl_prefix(history.namespace)} get leases,pods"
     asked = f"It does not exist{f', and in the log only {join_names(askers)} asked for it' if askers else ''}"
     if other is not None:
-        sentence = f"{asked}. {other.describe(account.now)}; it may be meant:"
+        sentence = f"{asked}. {other.describe(account.now)}; that may be the lease that is meant:"
         return Advice(sentence, f"{make_kubectl_prefix(other.namespace)} get lease {quote_name(other.name)} -o yaml")
     if askers:
-        return Advice(f"{asked}. It may have another name, or no candidate may run, for example:", pods)
+        return Advice(f"{asked}. The lease may have another name, or no candidate may be running, for example:", pods)
     return Advice(f"{asked}; most clients create it the next time they ask, if they have the right:", pods)
 
 
@@ -290,8 +294,8 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
         node := _find_node(history.namespace, history.name, history.lease)
     ):
         sentence = (
-            "The lease was deleted, and its Node is probably gone: Kubernetes deletes the lease of a node with it. "
-            "To see whether that is there:"
+            "The lease was deleted, and its Node is probably gone: Kubernetes deletes the lease of a node with its "
+            "Node. To see whether the Node exists:"
         )
         return Advice(sentence, make_command_for_node(node))
     sentence = "The lease was deleted, and does not exist. Most clients create it the next time they ask:"
@@ -368,7 +372,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if history.is_list_only:
-        return Advice("It is held; whether its holder works, a lease does not show.")
+        return Advice("It is held; a lease does not show whether its holder works.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
@@ -377,7 +381,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
             "and not by a leader. If that is meant, no action is needed."
         )
         return Advice(sentence)
-    why = "Its last renewal is longer ago than most are apart. "
+    why = "More time has passed since its last renewal than between most renewals. "
     if history.renewals.count < 2:
         why = "The input does not show two renewals by the same process. "
     return _advise_to_check_holder(account, status, why)
@@ -444,7 +448,7 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if is_constant(history.entries):
         lease = quote_for_shell(f"{history.namespace}/{history.name}")
-        sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
+        sentence = "With the policy file that has its namespace under `stamps`, `why` shows when it was renewed:"
         return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
     return _advise_to_check_holder(account, status, "")
 
@@ -494,7 +498,7 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if (advice := _advise_on_frequent_writer(account) or advise_on_claimed_times(history)) is not None:
         return advice
     if not status.holder:
-        return Advice("It is renewed; whether the process behind it works, a lease does not show.")
+        return Advice("It is renewed; a lease does not show whether the process behind it works.")
     if account.pods.worked_at is not None:
         work = f"but its pod wrote other objects, the last time at {format_clock(account.pods.worked_at, account.now)}"
         return Advice(f"{_WORK_UNKNOWN.removesuffix('.')}, {work}.")
@@ -518,12 +522,12 @@ def _advise_on_deleted_home(account: Account) -> Advice | None:
     """Return where to look if the pod of the holder, or the Node of the lease, was deleted; None if none was."""
     history = account.history
     if account.tenure is not None and is_gone(account.pods.deletions, account.tenure):
-        sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+        sentence = "It is held and was renewed, but its pod has been deleted. See which pods run now:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     if gone := [one for one in account.related_writes if is_of_node(one, history) and one.verb == "deleted"]:
         sentence = (
-            f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
-            "See whether it has its labels, taints and pods:"
+            f"It is held and renewed, but a request at {format_clock(gone[-1].at, account.now)} asked for the deletion "
+            "of its Node. See whether the Node still has its labels, taints and pods:"
         )
         return Advice(sentence, make_command_for_node(history.name))
     return None
