@@ -294,7 +294,7 @@ class Tenure(Struct):
 
     @property
     def _may_stand_for_other(self) -> bool:
-        """True if another process may lead under the same text: one that took the lease, or renewed it, before its own."""
+        """True if another process may lead under the same text: one that took or renewed the lease before its own."""
         who = self.processes
         is_renewer_only = who.renewals > 0 and not self.is_known_to_have_held
         is_latecomer = self.began is Handover.REPLACED and not who.names_own_pod and who.renewals < MIN_RENEWALS
