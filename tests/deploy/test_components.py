@@ -121,6 +121,14 @@ def test_the_alerts_of_the_recorder_are_those_of_the_code() -> None:
     assert written == lease_alerts.make_recorder_text(), "write it again: make docs"
 
 
+def test_nobody_is_told_to_delete_a_frozen_lease_unseen() -> None:
+    (lost,) = [rule for rule in recorder_rules() if rule["alert"] == "LeaderLost"]
+    said = lost["annotations"]["description"]
+    assert (
+        said.index("its holder may still lead") < said.index("lease-webhook why") < said.index("Delete the lease only")
+    )
+
+
 def test_prometheus_reaches_the_recorder() -> None:
     component = DEPLOY / "components" / "recorder-metrics"
     (service,), (monitor,) = documents(component / "service.yaml"), documents(component / "service-monitor.yaml")

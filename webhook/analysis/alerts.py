@@ -230,9 +230,11 @@ def _make_recorder_alerts(docs: str) -> list[PrometheusRule]:
             lasts="1m",
             severity="warning",
             runbook=docs,
-            summary=f"No one leads by lease {_LEASE}",
-            description="It expired or was released, and no replica took it within a minute. "
-            f"If its program was stopped on purpose, delete the lease. {_WHY}",
+            summary=f"Lease {_LEASE} is expired, free or frozen",
+            # The holder of a frozen lease may renew it, and lead: nobody is to delete it unseen.
+            description="It expired or was released, and no replica took it within a minute; or it is frozen: no other "
+            f"replica can take it, and its holder may still lead. Before you change anything: {_WHY} "
+            "Delete the lease only if no one holds it and its program was stopped on purpose.",
         ),
         _make_alert(
             "LeaseStolen",

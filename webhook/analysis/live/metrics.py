@@ -40,7 +40,10 @@ class LeaderMetrics:
     def collect(self) -> Iterator[Metric]:
         """Yield every metric as it is now."""
         live = GaugeMetricFamily(
-            f"{PREFIX}live", "1 while a holder renews the lease, 0 while none does.", labels=_LABELS
+            f"{PREFIX}live",
+            "1 while the lease is live; 0 after it expired or was released, and while no other replica can take it "
+            "(frozen), even if its holder still renews it.",
+            labels=_LABELS,
         )
         age = GaugeMetricFamily(
             f"{PREFIX}renewal_age_seconds",
