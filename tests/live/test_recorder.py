@@ -196,6 +196,22 @@ def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     assert gaps(tmp_path) == []
 
 
+def test_a_disk_that_is_full_again_is_said_again(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.begin(LEASES)
+    run.see(shown("ADDED", lease("a", 1)))
+    file = run.records._file
+    assert file is not None
+    for number in (1, 2):
+        run.records._file = FullDisk(file)  # type: ignore[assignment]
+        run.see(held("a", 1 + number, f"holder-{number}"))
+        run.recorder.save()
+        run.recorder.save()
+        assert len(run.said) == number
+        run.records._file = file
+        run.recorder.save()
+
+
 def test_what_is_too_much_to_wait_is_lost_and_the_next_process_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

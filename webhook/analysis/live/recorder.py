@@ -302,6 +302,8 @@ class Recorder:
         self._records = records
         self._say = say
         self._said = ""
+        self._problem = ""
+        """Why the history could not be written when it was saved last; "" if it could."""
         self._lock = threading.Lock()
         self._condenser = Condenser()
         self._seen_until = records.seen_until
@@ -358,7 +360,10 @@ class Recorder:
             self._records.write()
             self._records.replace_latest(self._condenser.make_snapshot(), self._seen_until)
             problem = self._records.problem
-        self.show_status(f"the history cannot be written: {problem}" if problem else "")
+        # What is over, and comes again, is said again.
+        if problem and problem != self._problem:
+            self._say(f"the history cannot be written: {problem}")
+        self._problem = problem
 
     def _note_gap(self) -> None:
         """Record a gap before the first lease that a watch shows."""
