@@ -78,9 +78,11 @@ def test_one_lease_is_shown_as_why_shows_it(words: list[str], path: dict[str, st
 
 def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None:
     words = ["why", "-w", "shop/gone"]
-    code, screen = on_terminal(words, environment=path, until=lambda output: "no lease shop/gone yet" in output)
+    code, screen = on_terminal(
+        words, environment=path, until=lambda output: "there is no lease shop/gone now" in output
+    )
     assert code == 0
-    assert last_frame(screen) == ["no lease shop/gone yet"]
+    assert last_frame(screen) == ["there is no lease shop/gone now"]
 
 
 def test_a_cluster_that_has_not_answered_is_waited_for(tmp_path: Path) -> None:
@@ -113,3 +115,25 @@ def test_a_cluster_that_cannot_be_watched_does_not_seem_to_have_no_leases(tmp_pa
 def test_what_cannot_live_is_refused(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_name_in_two_namespaces_is_not_one_of_them(tmp_path: Path) -> None:
+    server = FakeServer(now=time.time_ns() // 1000 - 30 * SECOND)
+    for lease in ("shop/db", "mall/db"):
+        server.elector("a", lease).lead(10)
+    install(tmp_path, server.watch())
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    words = ["why", "-w", "-A", "db"]
+    _, screen = on_terminal(words, environment=environment, until=lambda output: "several" in output)
+    assert last_frame(screen) == ["db is in several namespaces: mall, shop; name one, as mall/db"]
+
+
+def test_a_name_whose_other_lease_was_deleted_is_that_of_one(tmp_path: Path) -> None:
+    server = FakeServer(now=time.time_ns() // 1000 - 30 * SECOND)
+    for lease in ("mall/db", "shop/db"):
+        server.elector("a", lease).lead(10)
+    server.delete("mall/db")
+    install(tmp_path, server.watch())
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    _, screen = on_terminal(["why", "-w", "-A", "db"], environment=environment, until=lambda output: "live" in output)
+    assert last_frame(screen)[0].startswith("shop/db  live: ")

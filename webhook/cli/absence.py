@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.contents import MOST, Contents, find_contents
 from webhook.analysis.inputs.items import NO_KIND, STANDARD_INPUT
 from webhook.cli.progress import Progress
@@ -33,6 +34,12 @@ def refuse_absence(what: str, paths: Sequence[str], progress: Progress | None) -
     if progress is not None and progress.unreadable and not text:
         return click.exceptions.Exit(Failure.exit_code)
     return Failure(f"{what} is in the input{text}")
+
+
+def describe_namesakes(found: Sequence[Key]) -> str:
+    """Say that the name of a lease is that of several, in which namespaces, and how to choose one."""
+    (first, name), spaces = found[0], ", ".join(space for space, _ in found[:_MAX_NEAR])
+    return f"{name} is in several namespaces: {spaces}; name one, as {first}/{name}"
 
 
 def explain_absence(paths: Sequence[str], progress: Progress | None = None) -> str:

@@ -15,6 +15,7 @@ from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.watch import LiveWatch
+from webhook.cli.absence import describe_namesakes
 from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, format_heading, make_row
 from webhook.cli.reading import EvaluationTime
 from webhook.cli.selection import Selection
@@ -64,9 +65,12 @@ def watch_one(
     def draw(histories: ClusterHistory, as_of: EvaluationTime) -> "list[RenderableType]":
         namespace, name = key
         found = [one for one in histories.names() if one[1] == name and namespace in {"", one[0]}]
-        if not found:
-            return [*_draw_lines([f"no lease {f'{namespace}/' if namespace else ''}{name} yet"])]
-        account = make_account(histories, histories.get_history(found[0]), as_of.at)
+        present = [one for one in found if not histories.get_history(one).is_deleted] or found
+        if not present:
+            return [*_draw_lines([f"there is no lease {f'{namespace}/' if namespace else ''}{name} now"])]
+        if len(present) > 1:
+            return [*_draw_lines([describe_namesakes(present)])]
+        account = make_account(histories, histories.get_history(present[0]), as_of.at)
         return [*_draw_lines(describe(account, as_of))]
 
     return _show_live(cluster, policy, draw)

@@ -29,7 +29,7 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
-from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
+from webhook.cli.absence import describe_namesakes, refuse_absence, suggest_leases, suggest_name
 from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
 from webhook.cli.options import Command, format_option, parse_moment
@@ -225,7 +225,7 @@ def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whol
         return histories.get_history(found[0])
     shown = f"{namespace}/{name}" if namespace else name
     if found:
-        raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
+        raise Failure(describe_namesakes(found))
     others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
     raise Failure(f"lease {shown} is not in the input{suggest_leases(namespace, name, known) or f'; {others}'}")
 
