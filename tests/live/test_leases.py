@@ -12,7 +12,7 @@ from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.documents import split_documents
 from webhook.analysis.inputs.kinds import interpret_all
 from webhook.analysis.live import leases as module
-from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.leases import KEPT_AFTER_DELETION, LiveLeases
 from webhook.kubernetes.times import SECOND
 
 __all__ = ["policy"]
@@ -89,6 +89,66 @@ def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock
         (gap,) = histories.bounds.unrecorded
     assert gap.end - gap.start >= 20 * SECOND
     assert leases.status == "The watch ended."
+
+
+def test_a_gap_between_two_watches_is_dated_by_the_clock_of_the_api_server(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    elector = server.elector("a", "shop/db")
+    elector.lead(10)
+    leases.begin(LEASES)
+    show(leases, server, clock, ahead=300)
+    began = server.now
+    leases.begin(LEASES)
+    server.wait(20)
+    elector.renew()
+    show(leases, server, clock, ahead=300)
+    with leases.lock() as (histories, _):
+        (gap,) = histories.bounds.unrecorded
+    assert abs(gap.start - began) <= SECOND
+    assert abs(gap.end - server.now) <= SECOND
+
+
+@pytest.mark.parametrize("is_seen_to_end", [True, False], ids=["in a watch", "between two watches"])
+def test_a_lease_that_was_deleted_an_hour_ago_is_forgotten(is_seen_to_end: bool, clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    mail = server.elector("b", "shop/mail")
+    mail.lead(4)
+    leases.begin(LEASES)
+    show(leases, server, clock)
+    server.delete("shop/db")
+    if not is_seen_to_end:
+        server.events.clear()
+        leases.begin(LEASES)
+    mail.renew()
+    show(leases, server, clock)
+    clock.now += 10 * SECOND
+    with leases.lock() as (histories, _):
+        assert histories.leases["shop", "db"].is_deleted
+    clock.now += KEPT_AFTER_DELETION + SECOND
+    with leases.lock() as (histories, _):
+        assert histories.names() == [("shop", "mail")]
+
+
+def test_what_a_watch_shows_has_deleted_leases_forgotten_too(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    server.delete("shop/db")
+    server.wait(2 * KEPT_AFTER_DELETION / SECOND)
+    server.elector("b", "shop/mail").lead(4)
+    show(leases, server, clock)
+    assert [*leases._histories.leases] == [("shop", "mail")]
+
+
+def test_a_lease_that_was_created_again_is_kept(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    server.delete("shop/db")
+    server.elector("a", "shop/db").lead(4)
+    show(leases, server, clock)
+    clock.now += 2 * KEPT_AFTER_DELETION
+    with leases.lock() as (histories, _):
+        assert histories.names() == [("shop", "db")]
 
 
 def test_it_is_watching_from_the_first_lease_until_the_watch_ends(clock: Clock) -> None:

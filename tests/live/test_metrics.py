@@ -10,8 +10,8 @@ from tests.factories import drop, put
 from tests.history.fake_server import FakeServer
 from tests.live.test_leases import Clock, clock, show
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.live.leases import LiveLeases
-from webhook.analysis.live.metrics import PREFIX, make_registry
+from webhook.analysis.live.leases import KEPT_AFTER_DELETION, LiveLeases
+from webhook.analysis.live.metrics import PREFIX, LeaderMetrics, make_registry
 from webhook.kubernetes.times import SECOND
 
 __all__ = ["clock"]
@@ -132,6 +132,33 @@ def test_a_deleted_lease_and_a_free_one(clock: Clock) -> None:
     assert ("live", "shop", "db") not in samples
     assert samples["live", "shop", "mail"] == 0
     assert ("renewal_age_seconds", "shop", "mail") not in samples
+
+
+def test_a_frozen_lease_is_not_live_although_its_holder_renews_it(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    elector = server.elector("a", "shop/db")
+    elector.lead(10)
+    show(leases, server, clock)
+    assert values(leases)["live", "shop", "db"] == 1
+    elector.renew(leaseTransitions=2**31 - 1)
+    elector.lead(10)
+    show(leases, server, clock)
+    samples = values(leases)
+    assert samples["live", "shop", "db"] == 0
+    assert samples["renewal_age_seconds", "shop", "db"] <= 1
+
+
+def test_nothing_is_kept_of_a_lease_that_was_deleted_long_ago(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    metrics = LeaderMetrics(leases)
+    list(metrics.collect())
+    server.delete("shop/db")
+    show(leases, server, clock)
+    clock.now += 2 * KEPT_AFTER_DELETION
+    list(metrics.collect())
+    assert metrics._leaderless == {}
 
 
 def test_a_lease_whose_stamp_another_write_may_have_moved_is_neither_live_nor_not(clock: Clock) -> None:

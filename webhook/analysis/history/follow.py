@@ -404,6 +404,12 @@ class ClusterHistory(Struct):
             if not lease.watch:
                 lease.mark_hidden(since)
 
+    def forget_lease(self, key: Key) -> None:
+        """Forget a lease, and what was seen of its election."""
+        self._index = None
+        for kept in (self.leases, self.candidate_events, self.election_events):
+            kept.pop(key, None)
+
     def _find_history(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:
             self._index = None

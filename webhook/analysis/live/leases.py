@@ -4,17 +4,23 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
+from typing import Final
 
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Item, Observation, RecordingGap
+from webhook.analysis.inputs.items import Act, Item, Observation, RecordingGap
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
 from webhook.kubernetes.times import SECOND
+
+KEPT_AFTER_DELETION: Final = 3600 * SECOND
+"""For how long the history of a deleted lease is kept: it may be created again, and names may be new each time."""
 
 
 class LiveLeases:
@@ -35,6 +41,9 @@ class LiveLeases:
         self._listing = Listing()
         self._clock = ServerClock()
         self._seen_until: int | None = None
+        """When a watch showed a lease last, by the clock of the API server as far as that is known."""
+        self._deleted: dict[Key, int] = {}
+        """When each deleted lease was seen to be, by this computer's clock, in that order."""
         self._has_ended = False
 
     def begin(self, resource: str) -> None:
@@ -53,11 +62,16 @@ class LiveLeases:
             # The API server's clock may be ahead of this computer's.
             self._histories.bounds.latest = now + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
-                if self._has_ended and self._seen_until is not None:
-                    self._histories.add(RecordingGap(self._seen_until, now, "the watch began again"))
-                self._has_ended, self._seen_until = False, now
-                self._listing.note(item, now / SECOND)
                 self._clock.measure(item, now)
+                # Gaps are compared with what API servers date.
+                there = self._clock.estimate(now, self._histories.bounds.until)
+                if self._has_ended and self._seen_until is not None:
+                    start = min(self._seen_until, there)
+                    self._histories.add(RecordingGap(start, there, "the watch began again"))
+                self._has_ended, self._seen_until = False, there
+                self._listing.note(item, now / SECOND)
+                self._note_deletion(item, now)
+                self._forget_deleted(now)
             self._histories.add(item)
 
     def show_status(self, status: str) -> None:
@@ -75,8 +89,23 @@ class LiveLeases:
         now = _read_clock()
         with self._lock:
             for gone in self._listing.find_deleted(now / SECOND):
+                self._note_deletion(gone, now)
                 self._histories.add(gone)
+            self._forget_deleted(now)
             yield self._histories, self._clock.estimate(now, self._histories.bounds.until)
+
+    def _note_deletion(self, seen: Observation, now: int) -> None:
+        """Note that a lease was deleted, or that there is one."""
+        key = (seen.namespace, seen.name)
+        self._deleted.pop(key, None)
+        if seen.act is Act.DELETED:
+            self._deleted[key] = now
+
+    def _forget_deleted(self, now: int) -> None:
+        """Forget the leases that were deleted long ago."""
+        for key in [*takewhile(lambda one: now - self._deleted[one] > KEPT_AFTER_DELETION, self._deleted)]:
+            del self._deleted[key]
+            self._histories.forget_lease(key)
 
 
 def _read_clock() -> int:

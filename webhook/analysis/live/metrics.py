@@ -62,6 +62,7 @@ class LeaderMetrics:
         watching = GaugeMetricFamily(f"{PREFIX}watching", "1 while the watch of leases goes on, 0 after it ended.")
         watching.add_metric((), float(self._leases.is_watching))
         with self._leases.lock() as (histories, now):
+            self._leaderless = {key: most for key, most in self._leaderless.items() if key in histories.leases}
             for (namespace, name), history in _find_elections(histories):
                 status = history.find_status(now)
                 if status is None:

@@ -5,7 +5,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
@@ -34,11 +36,14 @@ class Notices(Struct):
 
     def find_new(self, histories: ClusterHistory, now: int) -> Iterator[dict[str, Any]]:
         """Yield an Event for each loss and each steal since the last call."""
+        self._live.intersection_update(histories.leases)
+        known, self._steals = self._steals, {}
         for key, history in histories.leases.items():
             lease, status = history.lease, history.find_status(now)
-            steals = history.handovers.get(Handover.STOLEN, 0)
-            is_new = steals > self._steals.get(key, steals)
-            self._steals[key] = steals
+            self._steals[key] = steals = history.handovers.get(Handover.STOLEN, 0)
+            is_new = steals > known.get(key, steals)
+            if history.is_deleted:
+                self._live.discard(key)
             if lease is None or status is None or history.is_heartbeat:
                 continue
             if is_new:
@@ -51,12 +56,18 @@ class Notices(Struct):
                     yield _make_event(histories, history, lease, LOST, now)
 
 
+def _describe_latest_theft(account: Account, now: int) -> str:
+    """Return the text of the latest theft, or of a contest that goes on; "" if there is no finding of one."""
+    thefts = [one for one in account.findings if isinstance(one, Claim) and one.check in _THEFTS]
+    latest = max(thefts, key=lambda one: one.over_since or now, default=None)
+    return latest.message if latest is not None else ""
+
+
 def _make_event(
     histories: ClusterHistory, history: LeaseHistory, lease: Lease, reason: str, now: int
 ) -> dict[str, Any]:
     account = make_account(histories, history, now)
-    thefts = (one.message for one in account.findings if one.check in _THEFTS)
-    stolen = next(thefts, "") if reason == STOLEN else ""
+    stolen = _describe_latest_theft(account, now) if reason == STOLEN else ""
     time = format_time(now)
     return {
         "apiVersion": "v1",
