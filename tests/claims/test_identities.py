@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, START, Elector, FakeServer
-from tests.history.observing import LEASE, follow_log, follow_watch, observe_all
+from tests.history.observing import LEASE, View, follow_log, follow_watch, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice
@@ -230,6 +230,7 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
         "another pod began to renew it as leader, 1 s after the last renewal by the previous pod: unless"
         in claim["text"]
     )
+    assert "unless that pod had stopped, both may have led, for up to " in claim["text"]
     assert find_advice(account(follow_log(server), server.now)).command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
     renew_in_turns(server, second, times=10)
@@ -330,3 +331,33 @@ def test_the_field_manager_of_a_holder_is_not_that_of_who_takes_back_what_it_rel
     first.renew(acquireTime=first._time())
     *_, taken = claims(follow_watch(server), server, "taken")
     assert taken["by"]["known"] == "unknown"
+
+
+def renewed_in_two_rhythms(pod: str = "db-0") -> FakeServer:
+    """One process that renews after 0.3 s and 1.8 s in turn."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", pod=pod)
+    db.take()
+    for seconds in (0.3, 1.8) * 10:
+        server.wait(seconds)
+        db.renew()
+    return server
+
+
+@pytest.mark.parametrize(
+    ("follow", "pod", "command"),
+    [
+        (follow_watch, "db-0", "lease-webhook why shop/db --input AUDIT-LOG"),
+        (follow_log, "", "kubectl -n shop get lease db -o yaml --show-managed-fields"),
+    ],
+    ids=["a watch", "a log without the token of a pod"],
+)
+def test_two_rhythms_may_be_of_two_processes(follow: View, pod: str, command: str) -> None:
+    server = renewed_in_two_rhythms(pod)
+    (shared,) = [one for one in account(follow(server), server.now).findings if one.check == "identity-shared"]
+    assert shared.fix == command
+
+
+def test_two_rhythms_of_one_pod_are_its_own() -> None:
+    server = renewed_in_two_rhythms()
+    assert "identity-shared" not in {one.check for one in account(follow_log(server), server.now).findings}

@@ -10,6 +10,7 @@ from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     find_holder_without_pod,
     make_command_for_audit_log,
+    make_command_for_managers,
     make_command_for_nodes_of_pods,
 )
 from webhook.analysis.claims.findings.contests import find_contest
@@ -53,8 +54,8 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
     since = format_length(max(0, silence))
     message = (
         f"at {format_clock(after.since, now)} another pod began to renew it as {format_name(after.holder)}, "
-        f"{since} after the last renewal by the previous pod{went_on}: unless that pod had stopped, both led, "
-        f"with client-go's usual settings for up to {format_length(estimate_deadline(before.duration))}"
+        f"{since} after the last renewal by the previous pod{went_on}: unless that pod had stopped, both may have led, "
+        f"for up to {format_length(estimate_deadline(before.duration))} with client-go's default settings"
     )
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
     sentence = "Check whether the previous pod still runs, on an unreachable node or after a forced deletion:"
@@ -76,7 +77,7 @@ def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: 
     several = [one for one in history.tenures if one.processes.has_several_writers and len(one.processes.writers) > 1]
     if several:
         yield _claim_shared_identity(history, several[-1], now)
-    elif history.renewals.is_doubled and status is not None and status.holder:
+    elif history.renewals.is_doubled and status is not None and status.holder and not _is_renewed_by_one_pod(history):
         yield _claim_doubled_renewals(history, status.holder)
     yield from _find_applications(history, status, now)
 
@@ -161,6 +162,15 @@ def _describe_following(tenure: Tenure, now: int) -> str:
     return f"{renewed}{before}: its process has had other credentials since then, or another one writes in its name"
 
 
+def _is_renewed_by_one_pod(history: LeaseHistory) -> bool:
+    """Return whether a log shows that one pod made every renewal of the last holder: both rhythms are its own then.
+
+    A user without the token of a pod may be several processes.
+    """
+    seen = (one.processes for one in [*history.tenures][-1:])
+    return any(one.own and one.own.pod and not (one.others or one.unknown_renewals) for one in seen)
+
+
 def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / SECOND:.1f}" for one in intervals)
@@ -170,6 +180,9 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     )
     sentence = "A watch does not show who writes; the audit log does:"
     advice = Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    if history.requests.is_logged:
+        sentence = "The log does not show which process made each renewal; the sourceIPs in its events may."
+        advice = Advice(f"{sentence} To see the lease:", make_command_for_managers(history))
     return make_claim(
         history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
     )
