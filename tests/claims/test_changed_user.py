@@ -11,9 +11,10 @@ SCHEDULER = "system:kube-scheduler"
 CHANGED = "its user changed to shop/gpu: until 11:07:00Z system:kube-scheduler held it"
 
 
-def play(*, reads: int = 0, **taker: Any) -> FakeServer:
+def play(*, reads: int = 0, after: float = 0, **taker: Any) -> FakeServer:
     """Have a user that is not a pod release the lease, and a pod of another user take it."""
     server = FakeServer()
+    server.wait(after)
     first = server.elector("cp-1", "shop/db", user=SCHEDULER, pod="")
     first.lead(20)
     first.release()
@@ -65,3 +66,8 @@ def test_of_two_service_accounts_a_finding_says_it() -> None:
     assert "lease-shared" in {one.check for one in explained.findings}
     assert list_texts(server) == [[], []]
     assert not advise(explained).startswith("Check whether shop/gpu")
+
+
+def test_the_advice_on_a_change_of_another_day_has_its_date() -> None:
+    server = play(after=46_370)
+    assert "until 2026-11-18T23:59:50Z system:kube-scheduler held it" in advise(account(follow_log(server), server.now))

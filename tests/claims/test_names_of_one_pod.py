@@ -12,9 +12,10 @@ from webhook.analysis.claims.handovers import find_frequent_changes
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 
 
-def led_under(names: Sequence[str]) -> FakeServer:
+def led_under(names: Sequence[str], *, after: float = 0) -> FakeServer:
     """A pod leads, for 12 s under each of several names."""
     server = FakeServer()
+    server.wait(after)
     db = server.elector("db-0", "shop/db")
     server.uids["db-0"] = "d6f1"
     for name in names:
@@ -47,6 +48,12 @@ def test_names_in_turn_are_no_thefts_and_one_event() -> None:
             advise_with_urgency(found).sentence
             == "It is held and renewed; a lease does not show whether its holder works."
         )
+
+
+def test_the_last_of_names_in_turn_has_a_date_if_it_followed_on_another_day() -> None:
+    server = led_under(EPOCHS[:3], after=46_380)
+    said = text(account(follow_log(server), server.now))
+    assert "2 names followed db-0/epoch-0 until 2026-11-19T00:00:04Z, the last one db-0/epoch-2" in said
 
 
 def test_two_names_are_told_one_by_one() -> None:

@@ -17,9 +17,12 @@ OTHER = ("curl", "jane", "")
 HOLDER = ("operator", "system:serviceaccount:shop:db", "db-0")
 
 
-def play(times: int = 3, *, setter: tuple[str, str, str] = API_SERVER, by_renewal: bool = True) -> FakeServer:
+def play(
+    times: int = 3, *, setter: tuple[str, str, str] = API_SERVER, by_renewal: bool = True, after: float = 0
+) -> FakeServer:
     """A holder whose renewals, or another writer's edits, clear what somebody sets again and again."""
     server = FakeServer()
+    server.wait(after)
     holder = server.elector("db-0", "shop/db")
     holder.lead(20)
     for _ in range(times):
@@ -102,3 +105,8 @@ def test_an_api_server_that_writes_again_and_again_is_not_to_be_examined() -> No
         server.write("shop/db", server.leases["shop/db"]["spec"], *API_SERVER)
         holder.renew()
     assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; a lease does not show")
+
+
+def test_the_last_time_has_a_date_if_that_is_not_the_date_of_the_first_one() -> None:
+    (text,) = list_texts(play(after=46_377), follow_watch)[0]
+    assert "set 3 times until 2026-11-19T00:00:02Z" in text

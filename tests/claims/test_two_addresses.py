@@ -14,9 +14,12 @@ NODE = "system:node:a"
 OLD, NEW = "10.0.0.7", "10.0.0.9"
 
 
-def play(lease: str = "shop/db", *, conflicts: int = 5, addresses: tuple[str, ...] = (OLD, NEW)) -> FakeServer:
+def play(
+    lease: str = "shop/db", *, conflicts: int = 5, addresses: tuple[str, ...] = (OLD, NEW), after: float = 0
+) -> FakeServer:
     """A user renews; then each renewal is stored from one address, and conflicts from the next one."""
     server = FakeServer()
+    server.wait(after)
     kubelet = server.elector("a", lease, user=NODE, pod="", retry=10.0, duration=40)
     kubelet.lead(60)
     for event in server.log:
@@ -112,3 +115,9 @@ def test_a_user_that_is_no_pod_is_shown_with_the_address_that_no_one_else_has() 
 )
 def test_the_address_of_a_thief_is_not_shown(message: str) -> None:
     assert "where no one else asked for it" not in message
+
+
+def test_an_address_that_was_first_seen_on_another_day_has_its_date() -> None:
+    server = play(after=46_324)
+    said = advise(account(follow_log(server), server.now))
+    assert "which the log first has at 2026-11-18T23:59:50Z:" in said

@@ -35,7 +35,7 @@ class ChangedUser(Struct, frozen=True):
         """Return what to do: only people know whether both are to use it."""
         sentence = (
             f"Check whether {describe_user(self.after)} is to use this lease: "
-            f"until {format_clock(self.until, self.at)} {describe_user(self.before)} held it."
+            f"until {format_clock(self.until, history.moment)} {describe_user(self.before)} held it."
         )
         return advise_on_writer(sentence, history, self.after)
 

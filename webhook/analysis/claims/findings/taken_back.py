@@ -45,7 +45,7 @@ class TakenBack(Struct, frozen=True):
 
     def describe(self) -> str:
         """`system:apiserver set strategy 4 times until 12:00:42Z, and 4 renewals by shop/db removed it`."""
-        least, until = "at least " if self.is_cut else "", format_clock(self.sets[-1].at, self.sets[-1].at)
+        least, until = "at least " if self.is_cut else "", format_clock(self.sets[-1].at, self.start)
         times = f"{least}{len(self.sets)} times until {until}"
         was, it = ("were", "them") if " and " in self.fields else ("was", "it")
         are_renewals = all(one.is_renewal for one in self.clears)

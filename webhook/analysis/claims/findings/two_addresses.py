@@ -46,7 +46,7 @@ class TwoAddresses(Struct, frozen=True):
         """Return what to do: an address is what finds the machine."""
         sentence = (
             f"Find out what writes as {describe_user(self.writer)} from {format_name(self.latest)}, "
-            f"which the log first has at {format_clock(self.start, self.start)}:"
+            f"which the log first has at {format_clock(self.start, history.moment)}:"
         )
         is_node = history.namespace == NODE_LEASES
         command = make_command_for_node(history.name) if is_node else make_command_for_managers(history)

@@ -419,7 +419,7 @@ def _describe_run(run: Sequence[Tenure]) -> _Event:
     if len(run) == _PAIR:
         return first.since, describe_handover(first, before)
     who = f"all were written from one pod ({describe_writer(last.processes.taken_by or Writer())})"
-    until = format_clock(last.since, last.since)
+    until = format_clock(last.since, first.since)
     names = f"{len(run) - 1} names followed {format_name(before.holder)} until {until}, the last one"
     return first.since, f"{names} {format_name(last.holder)}: {who}"
 
