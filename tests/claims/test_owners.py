@@ -352,11 +352,11 @@ def test_how_long_a_lock_that_nobody_renews_was_free_after_its_deletion_is_known
     assert "while job-7_1 held it; job-8_1 created it again 4.6 s later: two may have led at once" in message
 
 
-def collect(server: FakeServer, *, is_named_again: bool = False) -> FakeServer:
+def collect(server: FakeServer, *more: tuple[str, str], is_named_again: bool = False) -> FakeServer:
     """Delete shop/db as its owner, a ReplicaSet, is gone; its holder creates it again, perhaps with another owner."""
     holder = server.elector("db-0", "shop/db")
     holder.lead(20)
-    write_owners(server, HOLDER, own_by(("ReplicaSet", "db-7f9c")))
+    write_owners(server, HOLDER, own_by(("ReplicaSet", "db-7f9c"), *more))
     server.wait(1.1)
     log_write(server, "replicasets", "apps", put("objectRef.name", "db-7f9c"))
     server.wait(0.1)
@@ -390,22 +390,23 @@ def test_the_deletion_of_an_owner_long_before_the_lease_was_deleted_did_not_caus
     assert text(account(follow_log(collect(server)), server.now)).count("db-7f9c was deleted") == 1
 
 
-def test_a_lease_goes_with_the_owner_that_it_names_now() -> None:
+def test_the_owner_that_a_lease_names_now_is_said() -> None:
     server = collect(FakeServer())
     write_owners(server, HOLDER, own_by(("ReplicaSet", "db-5b8d")))
     output = text(account(follow_log(server), server.now))
-    assert (
-        "The lease now names ReplicaSet db-5b8d, and will be deleted once no owner is left. To see the field " in output
-    )
+    assert "The lease now names ReplicaSet db-5b8d. To see the field manager that set its owners: " in output
 
 
 def test_a_watch_shows_which_owner_a_deleted_lease_named() -> None:
     server = collect(FakeServer())
     output = text(account(follow_watch(server), server.now))
-    assert (
-        "The lease named ReplicaSet db-7f9c as its owner, and Kubernetes deletes it once no owner is left. A watch "
-        in output
-    )
+    assert "Kubernetes deletes a lease once none of its owners exists; this one named ReplicaSet db-7f9c. A " in output
+
+
+def test_a_lease_of_two_owners_is_not_said_to_go_with_one_of_them() -> None:
+    server = collect(FakeServer(), ("ConfigMap", "settings"))
+    output = text(account(follow_watch(server), server.now))
+    assert "none of its owners exists; this one named ReplicaSet db-7f9c and ConfigMap settings. A " in output
 
 
 @pytest.mark.parametrize(

@@ -162,10 +162,7 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
             sentence += f" Find out why {format_name(added.writer.name)} added an owner to the lease."
             return advise_on_writer(sentence, history, added.writer)
         if owners := name_present_owners(history):
-            sentence += (
-                f" The lease now names {owners}, and will be deleted once no owner is left. To see the field manager "
-                "that set its owners:"
-            )
+            sentence += f" The lease now names {owners}. To see the field manager that set its owners:"
             return Advice(sentence, make_command_for_managers(history))
         # Neither a deleted lease nor the next one of its name shows what owners it had.
         return Advice(f"{sentence} To see who may add an owner:", make_command_for_writers(history))

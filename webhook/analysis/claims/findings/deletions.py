@@ -177,7 +177,7 @@ def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequenc
     if history.kind is InputKind.AUDIT_LOG:
         sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
     if (owners := name_owners(before.deletion.owners)) and find_owner_that_held(history, before) is None:
-        sentence = f"The lease named {owners} as its owner, and Kubernetes deletes it once no owner is left. {sentence}"
+        sentence = f"Kubernetes deletes a lease once none of its owners exists; this one named {owners}. {sentence}"
     return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
 
 
