@@ -102,3 +102,8 @@ def test_the_pod_of_a_holder_that_let_its_lease_expire_may_be_gone(verb: str, wo
     advice = advise(answer)
     assert [one.fix for one in answer.findings if one.check == "expired"] == [""]
     assert f"Its pod was deleted at 11:07:50Z by alice{words}" in advice
+
+
+def test_a_pod_whose_name_holds_the_lease_again_is_not_said_to_have_lost_it() -> None:
+    server, _ = play((8, by("alice", uid="u-1")), (10, kubelet(uid="u-1")), name="db-1_1")
+    assert find_loss(server).advice == f"The pod of db-1_1 was deleted at 11:08:48Z by alice; {GONE}"

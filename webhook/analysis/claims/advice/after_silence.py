@@ -182,7 +182,11 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
-    step = _advise_on_gone_pod(tenure, pod, cause) if cause.gone else _advise_on_pod(tenure, pod, is_lost=is_lost)
+    step = (
+        _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
+        if cause.gone
+        else _advise_on_pod(tenure, pod, is_lost=is_lost)
+    )
     if history.requests.is_logged:
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
@@ -290,7 +294,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
 def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
     """Return where to see what the pod of a silent holder did: it may be gone, have gone on, or have come back."""
     if cause.gone:
-        return _advise_on_gone_pod(tenure, pod, cause)
+        return _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
     if cause.silent_node and not tenure.processes.requests_after_loss:
         return _advise_on_node_of_pod(tenure, cause.silent_node, is_lost=is_lost)
     if cause.has_gone_on:
@@ -348,11 +352,12 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
     return _advise_on_logs(pod, sentence)
 
 
-def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis) -> Advice:
-    """Return what to do about a former holder whose pod is gone: neither its status nor its log can be asked for."""
+def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    """Return what to do about a holder whose pod is gone: neither its status nor its log can be asked for."""
+    lost = ", which lost the lease," if is_lost else ""
     went_on = "went on, and " if cause.has_gone_on else ""
     sentence = (
-        f"The pod of {format_name(tenure.holder)}, which lost the lease, {went_on}was {cause.gone}; "
+        f"The pod of {format_name(tenure.holder)}{lost} {went_on}was {cause.gone}; "
         "its log is gone with it, unless logs are collected. See which pods run now, and their events:"
     )
     return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get pods,events")
