@@ -11,6 +11,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of, follow_log
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
@@ -242,3 +243,11 @@ def test_a_candidate_whose_pod_was_deleted_is_not_said_to_be_deaf(
     name: str, maker: str, deleted: str, is_said: bool
 ) -> None:
     assert ("Candidate: " in ping_named(name, maker=maker, deleted=deleted)) is is_said
+
+
+def test_that_it_is_held_is_said_once() -> None:
+    server = play(("create", candidate(), "mallory"), ("update", ping(), API_SERVER))
+    assert advise_with_urgency(explain(server)).sentence == (
+        "See why LeaseCandidate db-1 did not answer its ping: an API server chooses only among those that do. It is "
+        "held and renewed. Check whether its candidates should have changed:"
+    )

@@ -19,13 +19,18 @@ _RENEWED: Final = "Renewed now. "
 """Start of an advice about a heartbeat that names no holder."""
 _HELD_UNTIL_LATER: Final = "Held now. "
 """Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
+_STATES: Final = ("It is held", "It is renewed", "The lease is held")
+"""How sentences of an advice begin that say the state themselves."""
 
 
 def advise_with_urgency(account: Account) -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
     advice, start = advise(account), _find_start(account)
     sentence = advice.sentence
-    if not start or sentence.startswith(("It is held", "It is renewed", "The lease is held")):
+    is_state = start in {_HELD, _RENEWED, _HELD_UNTIL_LATER}
+    # What to look at first may stand before that.
+    is_said_later = is_state and any(f". {one}" in sentence for one in _STATES)
+    if not start or sentence.startswith(_STATES) or is_said_later:
         return advice
     return replace(advice, sentence=f"{start}{sentence}")
 
