@@ -43,8 +43,8 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in output
     assert (
-        "took the expired lease at 11:07:56Z, 16 s later. For most of that time the log has no answered request for "
-        "the lease from its pod (it may have ended, or been paused, blocked or cut off); "
+        "16 s before db-1_1 took the expired lease at 11:07:56Z. For most of that time the log has no answered request "
+        "for the lease from its pod (it may have ended, or been paused, blocked or cut off); "
         "2 other leases were "
         "renewed on time." in output
     )
@@ -491,8 +491,8 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     server.wait(60)
     answer = account(cluster_of(server.dump()), server.now)
     why = (
-        "Why: The API server was slow, unavailable or not reached, their writes were refused (as by a webhook or "
-        "policy), or its process stopped by itself, or with the others as in a rollout: "
+        "Why: The API server was slow, unavailable or not reached, the writes of all were refused (as by a webhook "
+        "or policy), or the holder's process stopped by itself, or with the others as in a rollout: "
         "3 other leases stopped at the same time."
     )
     assert (why in text(answer)) == is_known
@@ -861,7 +861,9 @@ def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> 
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14 s" in output
     assert "let it expire" not in output
-    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:14Z, up to 14" in output
+    assert (
+        "leader-lost: db-0_1 last renewed at 11:07:00Z, up to 14 s before db-1_1 took the lease at 11:07:14Z" in output
+    )
     assert "the lease expired, 15 s after" not in output
 
 

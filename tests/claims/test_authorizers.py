@@ -32,7 +32,7 @@ def explain(server: FakeServer) -> str:
 
 def test_reads_that_failed_as_well_are_not_called_writes() -> None:
     output = explain(lose(500, verbs=("update", "get")))
-    assert "The API server answered its requests, reads too, with errors: at least" in output
+    assert "The API server answered the requests of db-0_1, reads too, with errors: at least" in output
     assert (
         "No admission webhook sees reads: look at the API server in use, and what it asks, such as etcd and authorizers"
         in output
@@ -43,7 +43,7 @@ def test_reads_that_failed_as_well_are_not_called_writes() -> None:
 
 def test_writes_that_failed_alone_were_not_stored() -> None:
     output = explain(lose(500))
-    assert "The API server could not store its writes: at least" in output
+    assert "The API server could not store the writes of db-0_1: at least" in output
     assert "authorization" not in output
 
 

@@ -235,7 +235,7 @@ def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes
     answer = explain_server(server)
     (lost,) = (make_claim_json(each) for each in find_claims(answer) if each.check == "leader-lost")
     assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
-    assert f"The API server could not store its writes: {expected}" in lost["text"]
+    assert f"The API server could not store the writes of db-0_1: {expected}" in lost["text"]
 
 
 def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
@@ -264,7 +264,7 @@ def test_reads_that_are_refused_keep_a_client_from_writing() -> None:
     server.log_request("shop/db", "get", db.user, db.pod, {"message": "no"}, 403)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
-    assert "Its reads were refused: 1 read answered with 403" in text(explain_server(server))
+    assert "The reads of db-0_1 were refused: 1 read answered with 403" in text(explain_server(server))
 
 
 def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:

@@ -103,7 +103,7 @@ def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: st
     server, _ = play((at, delete(uid=uid)))
     loss = find_loss(server)
     assert (loss.cause, causes_of(loss)) == (Blame.POD, ["pod-deleted"])
-    assert "s later. Its pod was deleted at 11:0" in loss.message
+    assert "Z. The pod of db-0_1 was deleted at 11:0" in loss.message
     assert loss.message.endswith("Z by kube-system/replicaset-controller.")
     assert loss.advice.startswith("See which pods run now, and their events")
     assert loss.fix == "kubectl -n shop get pods,events"
@@ -111,7 +111,7 @@ def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: st
 
 def test_a_pod_that_was_evicted() -> None:
     server, _ = play((0.5, delete("db-0", put("user.username", "alice"), is_eviction=True)))
-    assert "Its pod was evicted at 11:08:40Z by alice." in find_loss(server).message
+    assert "The pod of db-0_1 was evicted at 11:08:40Z by alice." in find_loss(server).message
 
 
 def test_a_deletion_that_may_have_been_a_dry_run() -> None:
@@ -148,13 +148,15 @@ def by(user: str, *tweaks: Any, **more: Any) -> Deed:
 
 def test_a_kubelet_that_confirms_a_deletion_is_not_named_beside_it() -> None:
     server, _ = play((-28, delete()), (1.5, kubelet()))
-    assert "Its pod was deleted at 11:08:12Z by kube-system/replicaset-controller." in find_loss(server).message
+    assert (
+        "The pod of db-0_1 was deleted at 11:08:12Z by kube-system/replicaset-controller." in find_loss(server).message
+    )
 
 
 def test_a_kubelet_confirms_a_deletion_with_a_long_grace_period() -> None:
     server, _ = play((-110, by("bob", uid="u-1")), (-100, by("alice", uid="u-1")), (0.5, kubelet(uid="u-1")))
     loss = find_loss(server)
-    assert "Its pod was deleted at 11:07:00Z by alice, as its kubelet confirmed at 11:08:40Z." in loss.message
+    assert "The pod of db-0_1 was deleted at 11:07:00Z by alice, as its kubelet confirmed at 11:08:40Z." in loss.message
     assert causes_of(loss) == ["pod-deleted"]
 
 
@@ -164,7 +166,7 @@ def test_a_kubelet_does_not_say_who_deleted_a_pod() -> None:
     sentence = (
         "as its kubelet confirmed at 11:08:40Z; who asked for that is not shown, and its process may have stopped"
     )
-    assert f"Its pod was deleted, {sentence} before." in loss.message
+    assert f"The pod of db-0_1 was deleted, {sentence} before." in loss.message
     assert causes_of(loss) == ["pod-deleted", "stopped"]
 
 
@@ -177,7 +179,7 @@ def test_who_acts_as_a_kubelet_confirms_nothing() -> None:
 def test_of_several_deletions_the_first_and_the_last_are_named() -> None:
     server, _ = play((-50, by("alice")), (-40, by("carol")), (0.5, by("bob", is_eviction=True)))
     loss = find_loss(server)
-    assert "Its pod was deleted at 11:07:50Z by alice and evicted at 11:08:40Z by bob." in loss.message
+    assert "The pod of db-0_1 was deleted at 11:07:50Z by alice and evicted at 11:08:40Z by bob." in loss.message
     assert causes_of(loss) == ["pod-deleted"]
 
 
@@ -349,7 +351,7 @@ def refuse(*deeds: tuple[float, Deed], since: float = 2) -> Claim:
 def test_the_token_of_a_pod_that_was_deleted_is_not_accepted(at: float, went_on: str) -> None:
     loss = refuse((at, by("alice")))
     assert (loss.cause, causes_of(loss)) == (Blame.REFUSED, ["refused-credentials", "stopped", "pod-deleted"])
-    assert "Its requests may have been refused: 5 writes answered with 401 (Unauthorized)" in loss.message
+    assert "The requests of db-0_1 may have been refused: 5 writes answered with 401 (Unauthorized)" in loss.message
     assert "; its pod was deleted at 11:0" in loss.message
     assert f"Z by alice{went_on}, and the token of a pod is not accepted once it is gone, or from 60 s" in loss.message
     assert loss.message.endswith(" after its deletionTimestamp on. It may have stopped as well.")

@@ -51,8 +51,8 @@ def conflict_with_another(db: Elector) -> None:
 @pytest.mark.parametrize(
     ("once", "said"),
     [
-        (answer(403), "Its writes were refused: 1 write answered with 403: no."),
-        (answer(500), "The API server could not store its writes: at least 1 request answered with 500: no;"),
+        (answer(403), "The writes of db-0_1 were refused: 1 write answered with 403: no."),
+        (answer(500), "The API server could not store the writes of db-0_1: at least 1 request answered with 500: no;"),
         (
             answer(429),
             "The API server answered that there were too many requests: at least 1 request answered with 429.",
@@ -110,7 +110,7 @@ def test_of_a_writer_that_was_refused_all_refusals_are_counted() -> None:
 
 
 def test_what_was_not_refused_before_may_be_why_it_stopped() -> None:
-    assert "Its writes were refused: 4 writes answered with 403" in explain(refuse_patches(before=False))
+    assert "The writes of db-0_1 were refused: 4 writes answered with 403" in explain(refuse_patches(before=False))
 
 
 def test_refusals_in_an_earlier_silence_are_no_sign_of_another_write() -> None:
@@ -125,7 +125,7 @@ def test_refusals_in_an_earlier_silence_are_no_sign_of_another_write() -> None:
         db.fail(403, PATCHES)
     server.elector("db-1", "shop/db").take()
     together(4, *others)
-    assert "Its writes were refused: 8 writes answered with 403" in explain(server)
+    assert "The writes of db-0_1 were refused: 8 writes answered with 403" in explain(server)
 
 
 def test_a_holder_without_a_pod_in_a_log_is_looked_for() -> None:

@@ -35,8 +35,11 @@ def explain(server: FakeServer, follow: View) -> str:
 
 def test_a_renewal_that_was_answered_as_failed_and_stored_is_the_last_one() -> None:
     output = explain(lose_after_failures(is_stored=True), follow_both)
-    assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same; " in output
-    assert "The API server answered that its writes failed: at least 7 requests answered with 500 and 504" in output
+    assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same, " in output
+    assert (
+        "The API server answered that the writes of db-0_1 failed: at least 7 requests answered with 500 and 504"
+        in output
+    )
     assert "1 of which was stored all the same" in output
     assert "failed with 504, and was stored all the same" in output
     assert "could not store" not in output
@@ -54,8 +57,8 @@ def test_a_log_alone_says_that_it_may_have_been_stored() -> None:
 @pytest.mark.parametrize("follow", [follow_both, follow_log])
 def test_a_write_that_was_replaced_by_none_was_not_stored(follow: View) -> None:
     output = explain(lose_after_failures(is_stored=False), follow)
-    assert "db-0_1 last renewed at 11:07:00Z; db-1_1 took the expired lease" in output
-    assert "The API server could not store its writes" in output
+    assert "db-0_1 last renewed at 11:07:00Z, 26 s before db-1_1 took the expired lease" in output
+    assert "The API server could not store the writes of db-0_1" in output
     assert "stored all the same" not in output
 
 

@@ -81,7 +81,7 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, shown: str
     server.elector("db-1", "shop/db").lead(10)
     answer = account(follow_log(server), server.now)
     (lost,) = (found for found in answer.findings if found.severity.value == "warning")
-    assert f"Its writes were refused: 1 write answered with 403{shown}." in lost.message
+    assert f"The writes of db-0_1 were refused: 1 write answered with 403{shown}." in lost.message
     assert expected in advise(answer)
     assert command in find_advice(answer).command
 
@@ -105,11 +105,16 @@ def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
         (
             "update",
             0,
-            "Its release was refused: 1 write answered with 422",
+            "The release of db-0_1 was refused: 1 write answered with 422",
             "refuses a release, which leaves no holder,",
         ),
-        ("update", 2, "Its writes were refused: 3 writes answered with 422", "refuses the writes of pod db-0"),
-        ("patch", 0, "Its writes were refused: 1 write answered with 422", "refuses the writes of pod db-0"),
+        (
+            "update",
+            2,
+            "The writes of db-0_1 were refused: 3 writes answered with 422",
+            "refuses the writes of pod db-0",
+        ),
+        ("patch", 0, "The writes of db-0_1 were refused: 1 write answered with 422", "refuses the writes of pod db-0"),
     ],
     ids=["a release alone", "a release after renewals", "a patch, which may have been anything"],
 )
@@ -151,8 +156,8 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
     answer = account(follow_log(server), server.now)
     (lost,) = (found for found in answer.findings if found.severity.value == "warning")
     assert (
-        f"Its requests may have been refused: {what} answered with 401 (Unauthorized), from its address and program"
-        in (lost.message)
+        f"The requests of db-0_1 may have been refused: {what} answered with 401 (Unauthorized), "
+        "from its address and program" in lost.message
     )
     assert lost.message.endswith("It may have stopped as well.")
     (claim,) = (each for each in make_account_json(answer)["claims"] if each["claim"] == "leader-lost")
@@ -178,7 +183,7 @@ def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int,
     answer = account(follow_log(server), server.now)
     (lost,) = (found for found in answer.findings if found.severity is Severity.WARNING)
     answered = (
-        f"Its writes were refused: {format_count(tries, 'write')} answered with 409"
+        f"The writes of db-0_1 were refused: {format_count(tries, 'write')} answered with 409"
         f"{', the last one' if tries > 1 else ''}: {APPLY_CONFLICT}. "
     )
     assert lost.message.endswith(answered + expected)
@@ -271,7 +276,8 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
     answer = account(follow_log(server), server.now)
     (lost,) = (found for found in answer.findings if found.check == "leader-lost")
     assert (
-        "The API server could not store its writes: at least 7 requests answered with 500, the last one" in lost.message
+        "The API server could not store the writes of db-0_1: at least 7 requests answered with 500, the last one"
+        in lost.message
     )
     assert "slow or unavailable" not in lost.message
     assert (
@@ -347,7 +353,7 @@ def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
     server.elector("db-1", "shop/db").lead(10)
     texts = messages(server)
     assert "1 write by evil/evil from pod db-0 refused with 403" in texts["write-refused"]
-    assert "Its writes were refused" not in texts["leader-lost"]
+    assert "The writes of db-0_1 were refused" not in texts["leader-lost"]
 
 
 def describe_taking_after_writes(
@@ -426,7 +432,7 @@ def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None
 
 def test_writes_that_failed_and_were_limited_are_not_an_outage() -> None:
     answer, lost = lose_by_failures(lambda holder, second: holder.fail(429 if second == 5 else 504))
-    assert "The API server could not store its writes: at least 10 requests answered with 504" in lost.message
+    assert "The API server could not store the writes of db-0_1: at least 10 requests answered with 504" in lost.message
     assert "and at least 1 request answered with 429" in lost.message
     assert advise(answer) == (
         "Look at the API server that answered it, and at what that asks for a write, such as etcd and webhooks: "
@@ -496,7 +502,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     server.elector("db-1", "shop/db").lead(10)
     texts = messages(server)
     assert "refused with 401, as no credentials were accepted" in texts["write-refused"]
-    assert "Its writes were refused" not in texts["leader-lost"]
+    assert "The writes of db-0_1 were refused" not in texts["leader-lost"]
 
 
 @pytest.mark.parametrize(
@@ -504,7 +510,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     [
         (
             {"after": 8},
-            "The API server could not store its writes: at least 2 requests answered with 504; 3 other leases",
+            "The API server could not store the writes of db-0_1: at least 2 requests answered with 504; 3 other ",
         ),
         (
             {"after": 8, "answered": 409},
@@ -956,10 +962,10 @@ def refused_often(*, every: float, code: int, message: str, is_named: bool = Tru
     ("answer", "line"),
     [
         ({"code": 403, "message": "no"}, "{}[0-9]+ writes by shop/db from pod db-1 were refused with 403 within "),
-        ({"code": 403, "message": "no"}, "Its writes were refused: {}[0-9]+ writes answered with 403"),
+        ({"code": 403, "message": "no"}, "The writes of db-0_1 were refused: {}[0-9]+ writes answered with 403"),
         (
             {"code": 401, "message": "", "is_named": False},
-            "Its requests may have been refused: {}[0-9]+ writes answered with 401",
+            "The requests of db-0_1 may have been refused: {}[0-9]+ writes answered with 401",
         ),
         ({"code": 409, "message": ""}, "(?i:{})[0-9]+ of its updates conflicted"),
     ],
@@ -1352,9 +1358,9 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
         elector.renew()
     output = text(account(follow_log(server), server.now))
     assert (
-        "Clients did not reach the API server, it was down or hung, the log lacks their requests, their writes were "
-        "refused (as by a webhook or policy), or its process stopped by itself, or with the others as in a rollout: "
-        "all 3 other leases"
+        "Clients did not reach the API server, the API server was down or hung, the log lacks the clients' requests, "
+        "the writes of all were refused (as by a webhook or policy), or the holder's process stopped by itself, or "
+        "with the others as in a rollout: all 3 other leases"
     ) in output
     assert "for most of that time the log has no answered request for the lease from the holder" in output
     assert "kubectl get nodes" in output
@@ -1371,7 +1377,7 @@ def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
     together(10, server.elector("db-1", "shop/db"), *electors[1:])
     answer = account(history_of(server), server.now)
     (lost,) = (found for found in answer.findings if found.check == "leader-lost")
-    assert "or its process stopped by itself" in lost.message
+    assert "or the holder's process stopped by itself" in lost.message
     doubt = "" if history_of is follow_log else ", perhaps a pod,"
     assert f"db-0_1{doubt} may have stopped by itself: kubectl get --raw" in advise(answer)
     assert "kubectl -n shop describe pod db-0" in advise(answer)

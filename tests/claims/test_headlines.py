@@ -227,17 +227,17 @@ def written_in(*, is_renewed: bool, writer: str = "mallory", pod: str = "", wait
     [
         (
             written_in(is_renewed=True),
-            "mallory wrote db-1_1 into the expired lease at 11:07:20Z, 20 s later.",
+            "20 s before mallory wrote db-1_1 into the expired lease at 11:07:20Z.",
             "db-1_1 holds it since 11:07:20Z, renewed 0 s ago",
         ),
         (
             written_in(is_renewed=False),
-            "mallory wrote db-1_1 into the expired lease at 11:07:20Z, 20 s later.",
+            "20 s before mallory wrote db-1_1 into the expired lease at 11:07:20Z.",
             "db-1_1 holds it since 11:07:20Z, written in by mallory, and not renewed since",
         ),
         (
             written_in(is_renewed=False, writer="system:serviceaccount:shop:db", pod="db-1"),
-            "db-1_1 took the expired lease at 11:07:20Z, 20 s later.",
+            "20 s before db-1_1 took the expired lease at 11:07:20Z.",
             "db-1_1 holds it since 11:07:20Z, renewed 6 s ago",
         ),
     ],
@@ -246,7 +246,7 @@ def written_in(*, is_renewed: bool, writer: str = "mallory", pod: str = "", wait
 def test_who_writes_a_holder_into_an_expired_lease_is_named(server: FakeServer, followed: str, headline: str) -> None:
     answer = account(follow_log(server), server.now)
     (lost,) = (found for found in answer.findings if found.check == "leader-lost")
-    assert f"db-0_1 last renewed at 11:07:00Z; {followed}" in lost.message
+    assert f"db-0_1 last renewed at 11:07:00Z, {followed}" in lost.message
     assert make_headline(answer) == headline
 
 

@@ -50,7 +50,7 @@ def test_leases_of_several_processes_are_late_together() -> None:
     """Several processes that stop together share the API server, unless a rollout stopped them."""
     said = text(end_process(follow_watch, "shard-{}"))
     assert "4 of the 6 other leases due at least twice were late at the same time" in said
-    assert "or its process stopped by itself, or with the others as in a rollout" in said
+    assert "or the holder's process stopped by itself, or with the others as in a rollout" in said
 
 
 def test_too_few_other_processes_tell_no_outage() -> None:
@@ -65,5 +65,7 @@ def test_if_all_stop_for_good_the_advice_looks_at_the_pod_as_well(view: View) ->
     lead(server, [server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "pay")], 60)
     server.wait(600)
     said = text(account(view(server), server.now))
-    assert "or its process stopped by itself, or with the others as in a rollout: 3 other leases stopped" in said
+    assert (
+        "or the holder's process stopped by itself, or with the others as in a rollout: 3 other leases stopped" in said
+    )
     assert "may have stopped by itself: kubectl get --raw '/readyz?verbose'; kubectl -n shop describe pod db-0" in said

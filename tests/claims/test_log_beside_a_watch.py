@@ -80,7 +80,7 @@ def test_where_nothing_else_is_wrong_the_logs_of_all_api_servers_are_to_be_colle
 
 def test_a_log_that_has_what_the_watch_shows_names_the_refusal() -> None:
     said = text(explain(None))
-    assert "Its writes were refused: 7 writes answered with 403" in said
+    assert "The writes of db-0_1 were refused: 7 writes answered with 403" in said
     assert "Not shown" not in said
 
 

@@ -39,7 +39,7 @@ def lose(*, is_flooded: bool) -> str:
     "is_flooded", [False, True], ids=["alone", "beside refused reads of an account without rights"]
 )
 def test_what_refused_a_holder_is_known(*, is_flooded: bool) -> None:
-    assert "Its writes were refused: 8 writes answered with 403" in lose(is_flooded=is_flooded)
+    assert "The writes of db-0_1 were refused: 8 writes answered with 403" in lose(is_flooded=is_flooded)
 
 
 def test_of_the_refused_reads_of_a_late_taker_the_latest_are_counted() -> None:

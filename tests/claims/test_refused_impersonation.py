@@ -53,7 +53,7 @@ def _act_as_agent(server: FakeServer, user: str) -> None:
 def test_a_holder_whose_agent_may_not_act_as_it_was_refused(user: str, message: str, command: str) -> None:
     answer = lose(message, user=user)
     (lost,) = (found for found in answer.findings if found.check == "leader-lost")
-    assert f"Its reads were refused: 8 reads answered with 403, the last one: {message}." in lost.message
+    assert f"The reads of db-0_1 were refused: 8 reads answered with 403, the last one: {message}." in lost.message
     assert f"kubectl auth can-i impersonate {command} --as={AGENT}" in advise(answer)
 
 

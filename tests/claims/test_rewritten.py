@@ -217,7 +217,10 @@ def test_a_holder_that_asked_for_another_one_may_not_have_found_itself() -> None
         if one["claim"] == "leader-lost"
     ]
     assert lost["causes"][0] == "rewritten"
-    assert "It may not have found itself as the holder, or stopped: it asked for db-0_original" in lost["text"]
+    assert (
+        "It may not have found itself named as the holder, or it may have stopped: it asked for db-0_original"
+        in lost["text"]
+    )
 
 
 def test_a_clock_is_not_off_whose_time_was_changed() -> None:

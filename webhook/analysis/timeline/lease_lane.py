@@ -173,7 +173,8 @@ class LeaseLane(Struct):
             return True
         self.causes = {}
         for gap in find_lost_leaders(histories, history):
-            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, gap.end] = describe_cause(gap.cause)
+            holder = format_name(gap.tenure.holder) if gap.tenure.holder else ""
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, gap.end] = describe_cause(gap.cause, holder, is_followed=True)
         for gap in find_late_renewals(histories, history):
             self.causes[MarkKind.LATE, gap.end] = describe_delay(history, gap)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])

@@ -9,7 +9,6 @@ from webhook.analysis.claims.words import format_count
 _SENTENCES: Final = {
     Blame.SERVER: "The API server, or what it asks, was slow or unavailable",
     Blame.NETWORK: "Clients did not reach the API server",
-    Blame.REFUSED: "Its writes were refused",
     Blame.THROTTLED: "The API server answered that there were too many requests",
     Blame.COORDINATED: "A coordinated election",
 }
@@ -18,7 +17,7 @@ _OF_ALL: Final = {
     Blame.NETWORK: _SENTENCES[Blame.NETWORK],
 }
 """The cause that stopped all leases."""
-_STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
+_STOPPED_THEN: Final = "the holder's process stopped by itself, or with the others as in a rollout"
 _LOST_PART: Final = f"A node, an API server or a zone may be lost or cut off, or {_STOPPED_THEN}, for example"
 # A list of what stops a process is never complete, so each is of examples.
 _UNHEARD: Final = "the log has no answered request for the lease from"
@@ -44,41 +43,53 @@ _HABITS: Final = {
 }
 SURE_HABITS: Final = frozenset(_HABITS)
 """Causes that say how a process works, by what is left of them."""
-_OPENINGS: Final = {Blame.UNKNOWN: "Why is not known:", Blame.POD: "Its pod was"}
 _UNANSWERED: Final = (
     "It may have missed the answer to its last renewal (network, proxy), or written from an old copy, for example"
 )
 
 
-def describe_cause(cause: Diagnosis, holder: str = "") -> str:
+def describe_cause(cause: Diagnosis, holder: str = "", *, is_followed: bool = False) -> str:
     """Return a cause as one sentence about a holder, which names every cause that is left.
 
-    It follows a clause about that holder and a time; where it stands alone, it names the `holder` itself, and the time
-    is that since the last renewal.
+    It follows a clause about that holder and a time. Where it stands alone, it names the `holder` itself, and the time
+    is that since the last renewal. `is_followed`: that clause names the next holder, too, so this one is named where
+    the next one's writes or pod may seem to be meant.
     """
+    alone, named = ("", holder) if is_followed else (holder, "")
     if cause.has_gone_on and cause.possible_causes == _REPEATED:
         return f"{_LIMITED_EACH_TIME}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.possible_causes in _HABITS:
         return f"{_HABITS[cause.possible_causes]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"{_describe_own_side(cause, holder)}{cause.evidence}."
-    if cause.blame in _OPENINGS:
-        return f"{_OPENINGS[cause.blame]} {cause.evidence}."
+        return f"{_describe_own_side(cause, alone)}{cause.evidence}."
+    if cause.blame is Blame.POD:
+        return f"{_capitalize(_name_own('pod', named))} was {cause.evidence}."
+    if cause.blame is Blame.UNKNOWN:
+        return f"Why is not known: {cause.evidence}."
     if cause.blame is Blame.CONFLICT:
-        return f"{cause.evidence[0].upper()}{cause.evidence[1:]}.{_describe_end(cause)}"
+        return f"{_capitalize(cause.evidence)}.{_describe_end(cause)}"
     if cause.blame is Blame.COORDINATED:
         return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
     if cause.blame is Blame.REWRITTEN:
-        return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
-    return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
+        return f"It may not have found itself named as the holder, or it may have stopped: {cause.evidence}."
+    return f"{_describe_outside(cause, named)}: {cause.evidence}.{_describe_end(cause)}"
+
+
+def _name_own(what: str, holder: str) -> str:
+    """`its writes`; if the holder is to be named, `the writes of db-0`."""
+    return f"the {what} of {holder}" if holder else f"its {what}"
+
+
+def _capitalize(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _describe_own_side(cause: Diagnosis, holder: str) -> str:
     """Say what is known of a holder that stored no renewal, where others did, up to the evidence."""
-    pod, time = (f"the pod of {holder}", "the time since its last renewal") if holder else ("its pod", "that time")
+    pod, time = _name_own("pod", holder), "the time since its last renewal" if holder else "that time"
     silent = f"For most of {time} {_UNHEARD} {pod}"
     if cause.is_alive:
-        ran = f"{pod[0].upper()}{pod[1:]} ran"
+        ran = f"{_capitalize(pod)} ran"
         return f"{ran}, and for most of {time} the log has no answered request from it for this lease: "
     if cause.is_silent and cause.runs_on:
         return f"Since its last renewal {_UNHEARD} {pod}, but {cause.others}: {_RAN_ON}; "
@@ -108,24 +119,25 @@ def _describe_end(cause: Diagnosis) -> str:
     return " It may have stopped as well." if Cause.STOPPED in cause.possible_causes and not is_said else ""
 
 
-def _describe_outside(cause: Diagnosis) -> str:
+def _describe_outside(cause: Diagnosis, holder: str) -> str:
     """Say what outside of a holder's process stopped it."""
     refusal = cause.refusal
     if refusal and not refusal.writer.user:
-        return "Its requests may have been refused"
+        return f"{_capitalize(_name_own('requests', holder))} may have been refused"
     has_failed_at_once = refusal is not None and refusal.has_failed_at_once
     if cause.blame is Blame.SERVER and (cause.is_of_its_writes or has_failed_at_once):
         if refusal is not None and refusal.is_unserved:
             return "The API server that it reached did not serve leases, or not the version that it asked for"
         if refusal is not None and refusal.is_read:
-            return "The API server answered its requests, reads too, with errors"
-        how = "answered that its writes failed" if cause.may_be_stored else "could not store its writes"
+            return f"The API server answered {_name_own('requests', holder)}, reads too, with errors"
+        writes = _name_own("writes", holder)
+        how = f"answered that {writes} failed" if cause.may_be_stored else f"could not store {writes}"
         return f"The API server {how}"
     if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
-        return "Its release was refused"
+        return f"{_capitalize(_name_own('release', holder))} was refused"
     if cause.blame is Blame.REFUSED:
-        read = refusal is not None and refusal.is_read
-        return "Its reads were refused" if read else _SENTENCES[cause.blame]
+        what = "reads" if refusal is not None and refusal.is_read else "writes"
+        return f"{_capitalize(_name_own(what, holder))} were refused"
     if Cause.NETWORK not in cause.possible_causes:
         return _SENTENCES[cause.blame]
     if cause.has_lost_heartbeats:
@@ -137,7 +149,7 @@ def _describe_outside(cause: Diagnosis) -> str:
 def _describe_doubt_beside_outage(cause: Diagnosis) -> Iterator[str]:
     """Yield what else may have stopped a holder when all were late."""
     if cause.blame is Blame.NETWORK:
-        yield from ("it was down or hung", "the log lacks their requests")
+        yield from ("the API server was down or hung", "the log lacks the clients' requests")
     if Cause.FAILED in cause.possible_causes:
-        yield "their writes were refused (as by a webhook or policy)"
+        yield "the writes of all were refused (as by a webhook or policy)"
     yield _STOPPED_THEN

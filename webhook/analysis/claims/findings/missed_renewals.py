@@ -221,21 +221,20 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
     follower, at = format_name(after.holder), format_clock(after.since, now)
     if after.is_chosen:
         silent = format_length(missed.length) if is_exact else format_bound(missed.length + SECOND)
-        followed = f"the API server chose {follower} at {at}; no holder had renewed it for {silent} by then"
+        followed = f"{silent} before the API server chose {follower} at {at}"
     else:
         is_other = before.duration is not None and before.duration != history.duration
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.beginning.may_have_been_expired else ""
         # Another writer may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
-        followed = (
-            f"{took} {taken}{lasted} at {at}, {later} later{_describe_clocks_of_both(history, before, after)}{doubt}"
-        )
-    why = describe_cause(cause)
+        followed = f"{later}{_describe_clocks_of_both(history, before, after)} before {took} {taken}{lasted} at {at}"
+    # What follows is about the holder before, so that is the subject here, and the next one is named in a clause.
+    why = describe_cause(cause, format_name(before.holder) if before.holder else "", is_followed=True)
     message = (
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
-        f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
-        f"{followed}. {why}"
+        f"{describe_last_renewal(history, before, missed.start)}, "
+        f"{followed}{_describe_substitute(before, now)}{doubt}. {why}"
         f"{_describe_work_after(missed, after, now)}"
         f"{_describe_return(missed, history.renewals.usual, now)}"
     )
@@ -266,7 +265,7 @@ def _describe_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenur
     if not moved:
         return ""
     by_both = format_length(max(0, (after.leaderless or 0) + moved))
-    return f" if one clock stamped both (by their renewTimes: {by_both})"
+    return f" ({by_both} by the renewTimes, if two clocks stamped the two writes)"
 
 
 def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
@@ -298,7 +297,7 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     if before.renewed_by_other is None or before.kept_until <= before.last_renewal + SECOND:
         return ""
     who = describe_writer(before.renewed_by_other.writer)
-    return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
+    return f" ({who} went on in the name of {format_name(before.holder)} until {format_clock(before.kept_until, now)})"
 
 
 def _describe_work_after(missed: silences.MissedRenewals, after: Tenure, now: int) -> str:
