@@ -1,7 +1,7 @@
 """The real server in a process of its own, with faults that only a test puts in: `python -m tests.server.launch`.
 
 The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how a review behaves under
-`review`: `normal`, `bug` (raises) or `slow` (takes half a second). `lines_waiting` is how many log lines may wait. With
+`review`: `normal`, `bug` (raises) or `slow` (takes more than a second). `lines_waiting` is how many log lines may wait. With
 `gthread`, the same application runs under gunicorn's worker with threads, as far as that has these options.
 """
 
@@ -21,7 +21,7 @@ from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.serve import serve
 from webhook.server.settings import Guards, Options
 
-SLOW_SECONDS = 0.5
+SLOW_SECONDS = 1.2
 
 
 class InjectedError(Exception):

@@ -24,7 +24,7 @@ from webhook.server.reviewer import (
     ReviewRecord,
     ReviewResponse,
     check_media_type,
-    read_budget,
+    read_timeout,
     respond,
 )
 from webhook.server.verdict_log import ReviewLog
@@ -55,20 +55,34 @@ def raises(body: bytes, policy: Policy, now: int) -> ReviewResponse:
 @pytest.mark.parametrize(
     ("query", "seconds"),
     [
-        pytest.param("timeout=2s", 1.0, id="one second less than granted"),
-        pytest.param("timeout=1s", 0.2, id="never less than the floor"),
-        pytest.param("timeout=0s", 0.2, id="zero"),
-        pytest.param("timeout=-5s", 9.0, id="negative is invalid"),
-        pytest.param("timeout=999s", 29.0, id="never more than an API server waits"),
-        pytest.param("", 9.0, id="missing"),
-        pytest.param("a=b&timeout=3s&c=d", 2.0, id="among others"),
-        pytest.param("xtimeout=3s", 9.0, id="another parameter's end"),
-        pytest.param("timeout=1m0s", 9.0, id="minutes are never sent"),
-        pytest.param("timeout=3s&timeout=9s", 2.0, id="the first counts"),
+        pytest.param("timeout=2s", 2, id="what is granted"),
+        pytest.param("timeout=1s", 1, id="the least that an API server grants"),
+        pytest.param("timeout=0s", 1, id="zero"),
+        pytest.param("timeout=-5s", 10, id="negative is invalid"),
+        pytest.param("timeout=999s", 30, id="never more than an API server waits"),
+        pytest.param("", 10, id="missing"),
+        pytest.param("a=b&timeout=3s&c=d", 3, id="among others"),
+        pytest.param("xtimeout=3s", 10, id="another parameter's end"),
+        pytest.param("timeout=1m0s", 10, id="minutes are never sent"),
+        pytest.param("timeout=3s&timeout=9s", 3, id="the first counts"),
     ],
 )
-def test_the_time_that_a_query_leaves(query: str, seconds: float) -> None:
-    assert read_budget(query) == pytest.approx(seconds)
+def test_the_time_that_a_query_grants(query: str, seconds: int) -> None:
+    assert read_timeout(query) == seconds
+
+
+@pytest.mark.parametrize(
+    ("query", "late"),
+    [
+        pytest.param("timeout=1s", 0.5, id="in the only second"),
+        pytest.param("timeout=2s", 1.5, id="in the last second"),
+        pytest.param("", 9.5, id="in the last second of the default"),
+    ],
+)
+def test_a_denial_that_is_ready_before_the_api_server_stops_waiting_is_sent(query: str, late: float) -> None:
+    status, body = review(DENIED, query, late=late)
+    assert status == 200
+    assert json.loads(body)["response"]["allowed"] is False
 
 
 def test_unsupported_names_the_way_out() -> None:
@@ -88,10 +102,10 @@ def test_a_bug_is_a_500_with_an_incident_and_no_trace(caplog: pytest.LogCaptureF
 
 
 def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
-    assert review(REVIEW, "timeout=2s", late=1.5)[0] == 500
+    assert review(REVIEW, "timeout=2s", late=2.5)[0] == 500
 
     def late(body: bytes, policy: Policy, now: int) -> ReviewResponse:
-        time.sleep(0.3)
+        time.sleep(1.1)
         return respond(body, policy, now)
 
     assert review(REVIEW, "timeout=1s", respond=late)[0] == 500

@@ -77,7 +77,7 @@ def play_all(
     def play(case: wire.Case) -> wire.Heard:
         what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
         for _ in range(ATTEMPTS):
-            # On a machine that is very busy, a budget of 0.2 s may be over before the first line of ours runs.
+            # On a machine that is very busy, two seconds may be over before a review is answered.
             if case["expect"].get("incident") or b"deadline exceeded" not in what.data:
                 break
             what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)

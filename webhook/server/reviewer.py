@@ -28,7 +28,8 @@ TEXT: Final = "text/plain; charset=utf-8"
 _DEFAULT_TIMEOUT: Final = 10
 """Seconds that an API server waits if a webhook configuration does not say."""
 _MAX_TIMEOUT: Final = 30
-_MIN_BUDGET: Final = 0.2
+_MIN_TIMEOUT: Final = 1
+"""An API server rounds up to a whole second what is left of its own time."""
 _TIMEOUT: Final = re.compile(r"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 
 
@@ -100,7 +101,7 @@ class Reviewer:
                 response = self._respond(body, self.policy, time.time_ns() // 1000)
             seconds = time.monotonic() - began
             # No API server grants less than a second, so most queries need not be read.
-            if seconds > _MIN_BUDGET and not problem and seconds > read_budget(environ.get("QUERY_STRING", "")):
+            if seconds > _MIN_TIMEOUT and not problem and seconds > read_timeout(environ.get("QUERY_STRING", "")):
                 response = _report_incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             response, seconds = _report_incident(BUG, "internal error", len(body)), 0.0
@@ -122,14 +123,15 @@ def _report_incident(kind: str, message: str, size: int) -> ReviewResponse:
     return ReviewResponse(500, f"{message}; incident {incident}\n".encode(), incident=kind)
 
 
-def read_budget(query: str) -> float:
-    """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
+def read_timeout(query: str) -> int:
+    """Return how many seconds the API server waits at most, from `timeout=Ns` in the query; an invalid one is ignored.
 
-    The API server rounds its own time up to a whole second, so one second of it may not exist.
+    It may wait up to a second less, and stops by itself. So a verdict that is ready before is sent: in its place a 500
+    would let a denied write pass under Ignore, and refuse an allowed one under Fail.
     """
     found = _TIMEOUT.search(query)
     granted = int(found[1]) if found else _DEFAULT_TIMEOUT
-    return max(min(granted, _MAX_TIMEOUT) - 1.0, _MIN_BUDGET)
+    return max(min(granted, _MAX_TIMEOUT), _MIN_TIMEOUT)
 
 
 def check_media_type(environ: Mapping[str, Any]) -> str:
