@@ -382,6 +382,19 @@ WORDING = [
     ),
     pytest.param(
         "foreign-writer",
+        review(*TAKEOVER, old=stamped(HOLDER, -20), stamp=stamped(OTHER, None)),
+        (
+            'spec: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '
+            f'"{HOLDER}", which this writer is not; retry without managedFields, or ask the holder to release it'
+        ),
+        (
+            'lease "shop/checkout" was written by a writer other than that of "checkout-6d5f9c-x2x8p_1f0e" at an '
+            "unknown time: there may be two leaders"
+        ),
+        id="an undated takeover of a lease that has expired by our clock",
+    ),
+    pytest.param(
+        "foreign-writer",
         deleted(old=wording.STAMPED),
         (
             'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '

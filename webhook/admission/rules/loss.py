@@ -37,4 +37,7 @@ def report_loss(
 
 
 def _describe_loss(expiry: Expiry, happened: str) -> str:
-    return f"lease {happened} {expiry.seconds_left} s before expiry{expiry.whose_clock}: there may be two leaders"
+    # What is reported of a lease that had expired by our clock is a write that no stamp dates.
+    left = expiry.seconds_left
+    when = f"{left} s before expiry{expiry.whose_clock}" if left else "at an unknown time"
+    return f"lease {happened} {when}: there may be two leaders"
