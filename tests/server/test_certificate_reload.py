@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import Start
 from tests.server.harness import make_certificates
 from tests.server.traffic import REVIEW
-from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, Unusable
+from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, MAX_FILE, Unusable
 from webhook.certificates.issue import create_authority, issue_leaf, save
 from webhook.server import certificate_reload
 from webhook.server.certificate_reload import CertificateReloader
@@ -122,6 +122,21 @@ def test_the_process_says_why_files_are_unusable(certificates: CertificateReload
         certificates.start()
 
 
+def test_a_refused_pair_is_inspected_once_for_as_long_as_it_lies_there(
+    certificates: CertificateReloader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_pair(tmp_path / "tls")
+    certificates.start()
+    (tmp_path / "tls" / "tls.key").write_text("no key")
+    done: list[subprocess.CompletedProcess[bytes]] = []
+    monkeypatch.setattr(subprocess, "run", _recorded(done, subprocess.run))
+    assert [certificates.poll() for _ in range(3)] == ["failure", None, None]
+    assert len(done) == 1
+    save_pair(tmp_path / "tls")
+    assert certificates.poll() == "success"
+    assert len(done) == 2
+
+
 def test_the_process_imports_nothing_from_the_working_directory(
     certificates: CertificateReloader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +178,17 @@ def test_a_comment_in_the_authority_of_clients_may_be_in_any_language(tmp_path: 
     certificates.start()
     assert certificates.list_reasons() == []
     assert certificates.make_listener_context().get_ca_certs()
+
+
+def test_authorities_of_clients_are_not_cut(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "tls")
+    client_ca = tmp_path / "client-ca.crt"
+    pem = (tmp_path / "tls" / CA_CERTIFICATE).read_bytes()
+    client_ca.write_bytes(pem.ljust(MAX_FILE, b"\n"))
+    CertificateReloader(tmp_path / "tls", tmp_path, str(client_ca)).start()
+    client_ca.write_bytes(pem.ljust(MAX_FILE + 1, b"\n"))
+    with pytest.raises(Unusable, match=r"client-ca\.crt is larger than 262144 bytes"):
+        CertificateReloader(tmp_path / "tls", tmp_path, str(client_ca)).start()
 
 
 def test_an_authority_of_clients_with_a_broken_byte_is_refused(tmp_path: Path) -> None:

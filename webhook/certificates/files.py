@@ -78,13 +78,14 @@ def read_pair(directory: Path, chain_name: str = LEAF_CERTIFICATE, key_name: str
     swapped = directory / "..data"
     # A missing link is an ordinary directory; a dangling one fails below with its own name.
     source = swapped.resolve() if swapped.is_symlink() else directory
-    chain, _ = _read(source / chain_name)
-    key, key_mode = _read(source / key_name)
-    authorities, _ = _read(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
+    chain, _ = read_pem(source / chain_name)
+    key, key_mode = read_pem(source / key_name)
+    authorities, _ = read_pem(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
     return Pair(chain, key, authorities, key_mode)
 
 
-def _read(path: Path) -> tuple[bytes, int]:
+def read_pem(path: Path) -> tuple[bytes, int]:
+    """Return a file and its mode. Raises Unusable, also for a file that is larger than MAX_FILE."""
     try:
         with path.open("rb") as file:
             content, mode = file.read(MAX_FILE + 1), os.fstat(file.fileno()).st_mode & 0o777

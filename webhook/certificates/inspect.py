@@ -40,7 +40,7 @@ _UNREADABLE: Final = (
 def inspect(pair: Pair, names: frozenset[str] = frozenset(), trusted: str = CA_CERTIFICATE) -> Certificate:
     """Inspect a pair as a client does, trusting its authorities; `names` are those it must have. Raises Unusable.
 
-    Its dates are read and not compared with any: `Certificate.at` does. `trusted` is what the authorities are called.
+    Its dates are read; `Certificate.check_dates` compares them. `trusted` is what the authorities are called.
     """
     chain, inspected = _inspect_chain(pair, names, trusted)
     try:
@@ -54,6 +54,14 @@ def inspect(pair: Pair, names: frozenset[str] = frozenset(), trusted: str = CA_C
         return inspected
     problem = f"{LEAF_KEY} is writable by others (mode {pair.key_mode:04o})"
     return replace(inspected, problems=(*inspected.problems, problem))
+
+
+def make_inspection(request: InspectionRequest) -> Inspection:
+    """Inspect a pair; the result is a value also if it is unusable."""
+    try:
+        return Inspection(inspect(request.pair, request.names))
+    except Unusable as problem:
+        return Inspection(unusable=str(problem))
 
 
 def inspect_chain(pair: Pair, names: frozenset[str], trusted: str) -> Certificate:
@@ -159,11 +167,7 @@ def _load_certificates(pem: bytes, file: str) -> list[x509.Certificate]:
 def _respond() -> None:
     """Inspect the pair that standard input holds: see `InspectionRequest`."""
     request = json.decode(sys.stdin.buffer.read(), type=InspectionRequest)
-    try:
-        inspection = Inspection(inspect(request.pair, request.names))
-    except Unusable as problem:
-        inspection = Inspection(unusable=str(problem))
-    sys.stdout.buffer.write(json.encode(inspection))
+    sys.stdout.buffer.write(json.encode(make_inspection(request)))
 
 
 if __name__ == "__main__":

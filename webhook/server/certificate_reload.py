@@ -10,11 +10,11 @@ from typing import Final
 from webhook.certificates.files import (
     LEAF_CERTIFICATE,
     LEAF_KEY,
-    MAX_FILE,
     Certificate,
     Pair,
     Unusable,
     read_pair,
+    read_pem,
 )
 from webhook.server.certificate_inspection import inspect_apart
 from webhook.server.tls_context import make_context
@@ -59,7 +59,7 @@ class CertificateReloader:
         self.poll()
         if self._context is None and self._last_good.exists():
             pem = self._last_good.read_bytes()
-            self._context = make_context(self._last_good, self._client_ca_pem())
+            self._context = make_context(self._last_good, self._read_client_ca())
             self.current = inspect_apart(Pair(chain=pem, key=pem)).check_dates(_now())
         if self._context is None and self._tried is not None:
             self._serve(*self._tried, inspect_apart(self._tried[0]).check_dates(_now()))
@@ -70,11 +70,13 @@ class CertificateReloader:
         """Read the directory once; "success" if a better pair serves now, "failure" if an error is new, else None."""
         before = self.error
         try:
-            tried = pair, client_ca = self._read(), self._client_ca_pem()
+            tried = self._read(), self._read_client_ca()
             # What was refused may have become valid, or the memory may have room again.
             if tried == self._tried and not before:
                 return None
+            # Unset until it has been inspected: start() serves a pair with problems, but none that cannot be used.
             self._tried = None
+            pair, client_ca = tried
             names = self.current.service_names if self.current else frozenset[str]()
             certificate = inspect_apart(pair, names).check_dates(_now())
             self._tried = tried
@@ -145,14 +147,10 @@ class CertificateReloader:
         candidate.replace(self._last_good)
         self.current = certificate
 
-    def _client_ca_pem(self) -> bytes:
+    def _read_client_ca(self) -> bytes:
         if not self._client_ca:
             return b""
-        try:
-            with Path(self._client_ca).open("rb") as file:
-                pem = file.read(MAX_FILE)
-        except OSError as error:
-            raise Unusable(f"{self._client_ca}: {error.strerror}") from error
+        pem, _ = read_pem(Path(self._client_ca))
         if b"-----BEGIN CERTIFICATE-----" not in pem:
             raise Unusable(f"{self._client_ca} holds no certificate in PEM")
         return pem
