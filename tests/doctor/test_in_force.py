@@ -130,6 +130,11 @@ def test_missing_pods_and_a_certificate_that_ends_soon_are_wrong() -> None:
     assert wrong(deployed(ready=1), soon) == ["1 of 2 ready", "until 2026-12-06 12:00Z"]
 
 
+def test_one_pod_more_than_wanted_is_an_update_and_not_wrong() -> None:
+    facts = seen(deployed(ready=3), metrics())
+    assert Fact("pods", "3 of 2 ready") in facts
+
+
 def test_a_finding_of_doctor_about_ours_is_wrong_and_one_about_another_is_not_ours() -> None:
     objects = deployed()
     objects[0]["webhooks"][0]["timeoutSeconds"] = 10

@@ -263,7 +263,8 @@ def find_facts(
     for workload in (*found.find_all("Deployment"), *found.find_all("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(workload.metadata.name):
             ready, wanted = workload.status.get("readyReplicas", 0), workload.spec.get("replicas", 1)
-            yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
+            # With maxSurge, an update has more.
+            yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready < wanted)
     if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
