@@ -13,10 +13,12 @@ from tests.server.connections import (
     in_a_loop,
     make_port,
     request,
+    uncounted,
 )
 from webhook.server.http.known_heads import KnownHeads
-from webhook.server.http.message import Head, HttpResponse, Request
+from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
 from webhook.server.http.port import Port
+from webhook.server.settings import Guards
 
 HEAD = Head.from_parts(
     b"POST", b"/validate?timeout=10s", [(b"host", b"localhost"), (b"content-length", b"%d" % len(BODY))]
@@ -110,6 +112,25 @@ async def test_a_client_that_is_not_allowed_is_refused_with_a_known_head() -> No
     stranger.data_received(REVIEW)
     assert wire.written.startswith(b"HTTP/1.1 403")
     stranger.connection_lost(None)
+
+
+@in_a_loop
+async def test_a_body_is_refused_by_how_it_begins_with_a_known_head() -> None:
+    """An application of others may refuse small bodies too."""
+
+    def refuse(_size: int, beginning: bytes | bytearray) -> None:
+        if beginning.startswith(b" "):
+            raise RefusedError(413, "no review begins so")
+
+    port = Port(lambda _request: HttpResponse.from_text(200, "ok"), Guards(), uncounted, check_beginning=refuse)
+    empty = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: 0", body=b"")
+    for known in (REVIEW, empty):
+        await heard(port, [known])
+        assert knows(port, known)
+        assert (await heard(port, [known]))[0].startswith(b"HTTP/1.1 200")
+    written, was_closed = await heard(port, [REVIEW[: -len(BODY)] + b" " * len(BODY)])
+    assert written.startswith(b"HTTP/1.1 413")
+    assert was_closed
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\r\n"])

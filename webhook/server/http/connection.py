@@ -141,6 +141,8 @@ class Connection(asyncio.Protocol):
         head, body = known
         self._request_began_at = self._now
         self._port.check_client(head, self.client_names)
+        if body:
+            self._port.check_beginning(len(body), body)
         self.complete(head, body, keep_alive=True)
         return True
 
