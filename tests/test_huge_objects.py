@@ -24,7 +24,7 @@ from tests.factories import (
 )
 from webhook.admission.policy.file import load
 from webhook.admission.rules.answer_limits import MAX_FINDINGS
-from webhook.admission.rules.finding import first_findings
+from webhook.admission.rules.finding import take_first_findings
 from webhook.kubernetes.field import FieldError, invalid
 from webhook.server.reviewer import respond
 
@@ -98,7 +98,7 @@ def test_a_rule_is_asked_for_so_many_findings_and_no_more() -> None:
             asked += 1
             yield invalid("metadata.labels", "-", "must be better")
 
-    assert len(first_findings(errors())) == MAX_FINDINGS
+    assert len(take_first_findings(errors())) == MAX_FINDINGS
     assert asked == MAX_FINDINGS
 
 

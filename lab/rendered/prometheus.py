@@ -30,8 +30,8 @@ def make_new_series(value: float, *later: float) -> str:
 
 
 def read_samples(metrics: Metrics) -> dict[str, float]:
-    """Return the samples of a scrape now; `exposition` would show those of up to a second ago."""
-    lines = metrics._exposition().decode().splitlines()
+    """Return the samples of a scrape now; `render` would show those of up to a second ago."""
+    lines = metrics._render().decode().splitlines()
     samples = [re.fullmatch(r"(\w+(?:\{.*\})?) (\S+)", line) for line in lines if not line.startswith("#")]
     return {one[1]: float(one[2]) for one in samples if one and "_created" not in one[1]}
 

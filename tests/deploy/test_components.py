@@ -31,7 +31,7 @@ API_SERVER = {
 def our_metrics() -> dict[str, set[str]]:
     """Every series of the code with its labels."""
     metrics = Metrics()
-    families = {one.name: one.type for one in text_string_to_metric_families(metrics.exposition().decode())}
+    families = {one.name: one.type for one in text_string_to_metric_families(metrics.render().decode())}
     series = {f"{name}_bucket": {"le"} for name, kind in families.items() if kind == "histogram"}
     for collector in vars(metrics)["_registry"]._collector_to_names:
         if collector._name in families:  # what only another family is made of is not

@@ -43,7 +43,7 @@ def test_metrics_and_labels() -> None:
     now = dt.datetime.now(dt.UTC)
     metrics.show_certificate(Certificate(frozenset(), now, now))
     exposed = {}
-    for family in text_string_to_metric_families(metrics.exposition().decode()):
+    for family in text_string_to_metric_families(metrics.render().decode()):
         if family.name.endswith("_created"):
             continue  # the library's own, which a server with several workers does not have
         name = f"{family.name}_total" if family.type == "counter" else family.name

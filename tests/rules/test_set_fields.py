@@ -99,8 +99,8 @@ ALL = SetFields(
 )
 def test_who_owns_it(fields: Any, owned: bool) -> None:
     (entry,) = list_entries(Raw(to_bytes([make_entry() | {"fieldsV1": fields}])))
-    assert ALL.any_owned_by(entry) is owned
-    assert SetFields().any_owned_by(entry) is False
+    assert ALL.is_owned_in_part_by(entry) is owned
+    assert SetFields().is_owned_in_part_by(entry) is False
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """The real server in a process of its own, with faults that only a test puts in: `python -m tests.server.launch`.
 
 The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how a review behaves under
-`review`: `normal`, `bug` (raises) or `slow` (takes more than a second). `lines_waiting` is how many log lines may wait. With
-`gthread`, the same application runs under gunicorn's worker with threads, as far as that has these options.
+`review`: `normal`, `bug` (raises) or `slow` (takes more than a second). `lines_waiting` is how many log lines may wait.
+With `gthread`, the same application runs under gunicorn's worker with threads, as far as that has these options.
 """
 
 import ssl

@@ -180,7 +180,7 @@ def test_each_refused_request_is_counted_once() -> None:
     client.get("/validate")
     client.post("/validate", data=BODY, content_type="text/plain")
     client.post("/validate", data=b"{}", content_type=JSON)
-    counted = used.metrics.exposition().decode()
+    counted = used.metrics.render().decode()
     for kind in ("path", "method", "media-type", "body"):
         assert f'lease_webhook_malformed_total{{class="{kind}"}} 1.0' in counted
 

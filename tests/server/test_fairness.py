@@ -373,7 +373,7 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
     server = served()
     assert isinstance(server.hooks, ServiceHooks)
     counts, port = server.hooks.service.metrics, server.ports[1]
-    monkeypatch.setattr(counts, "_exposition", page)
+    monkeypatch.setattr(counts, "_render", page)
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 60)
     connection, wire = connect(port)
     connection.data_received(b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n" * 5)
@@ -381,6 +381,6 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
     assert wire.written.count(b"page") == 5
     assert count == 1
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 0)
-    assert counts.exposition() == b"page"
+    assert counts.render() == b"page"
     assert count == 2
     connection.connection_lost(None)

@@ -27,7 +27,7 @@ DENIED = to_bytes(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0)
 def counted(metrics: Metrics) -> dict[str, float]:
     samples = re.findall(
         r"^(lease_webhook_reviews_total\{.*\}|lease_webhook_review_duration_seconds_count) (\S+)$",
-        metrics.exposition().decode(),
+        metrics.render().decode(),
         re.M,
     )
     return {series: float(value) for series, value in samples}
@@ -66,7 +66,7 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
 
 
 def series(metrics: Metrics) -> set[str]:
-    lines = metrics.exposition().decode().splitlines()
+    lines = metrics.render().decode().splitlines()
     return {line.rpartition(" ")[0] for line in lines if line.startswith("lease_webhook_") and "_created" not in line}
 
 
@@ -126,7 +126,7 @@ def test_the_end_of_the_authority_is_shown_beside_that_of_the_certificate(tmp_pa
     certificates.start()
     assert certificates.current
     counts.show_certificate(certificates.current)
-    ends = dict(re.findall(r'not_after_seconds\{certificate="(\w+)"\} (\S+)', counts.exposition().decode()))
+    ends = dict(re.findall(r'not_after_seconds\{certificate="(\w+)"\} (\S+)', counts.render().decode()))
     authority = x509.load_pem_x509_certificate((tmp_path / "certs" / "ca.crt").read_bytes())
     assert float(ends["ca"]) == authority.not_valid_after_utc.timestamp()
     assert float(ends["serving"]) < float(ends["ca"])
@@ -139,7 +139,7 @@ def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path)
     certificates.start()
     assert certificates.current
     counts.show_certificate(certificates.current)
-    assert 'certificate="ca"' not in counts.exposition().decode()
+    assert 'certificate="ca"' not in counts.render().decode()
 
 
 def test_workers_together_show_every_series_before_the_first_event(start: Start, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
 
 def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> None:
     class Broken:
-        def readiness(self) -> Readiness:
+        def find_readiness(self) -> Readiness:
             return Readiness(["certificate: expired"], ["certificate: another warning"])
 
     file = tmp_path / "policy.yaml"
@@ -57,7 +57,7 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
     file.write_text("nonsense")
     for _ in range(2):
         due = service.run_upkeep(due, due)
-    reasons, warnings = service.readiness()
+    reasons, warnings = service.find_readiness()
     assert not reasons
     assert len(warnings) == 1
     assert warnings[0].startswith("policy: ")

@@ -153,12 +153,12 @@ def _make_probes(service: Service) -> Blueprint:
         return Response("ok\n", content_type=TEXT)
 
     def ready() -> Response:
-        reasons, warnings = service.readiness()
+        reasons, warnings = service.find_readiness()
         lines = [*(reasons or ["ok"]), *(f"warning: {warning}" for warning in warnings)]
         return Response("".join(f"{line}\n" for line in lines), 503 if reasons else 200, content_type=TEXT)
 
     def metrics() -> Response:
-        return Response(service.metrics.exposition(), content_type=METRICS_TYPE)
+        return Response(service.metrics.render(), content_type=METRICS_TYPE)
 
     for path, probe in (("/livez", live), ("/readyz", ready), ("/metrics", metrics)):
         probes.add_url_rule(path, path.strip("/"), probe, provide_automatic_options=False)

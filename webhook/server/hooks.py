@@ -19,7 +19,7 @@ class Readiness(NamedTuple):
 class ServerStatus(Protocol):
     """What a worker reports to its application."""
 
-    def readiness(self) -> Readiness:
+    def find_readiness(self) -> Readiness:
         """Return whether this worker should get traffic."""
 
 

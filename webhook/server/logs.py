@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from webhook.text.quoting import escape, truncate
 
@@ -138,29 +139,36 @@ def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:
         LOG.log(level, message, extra={"fields": fields})
 
 
+class _Line(Struct):
+    """The last line of a key: when it was logged, in monotonic seconds, and how many were dropped since."""
+
+    logged_at: float
+    dropped: int = 0
+
+
 class LogThrottle:
     """Lets a line through for each of `max_keys` keys in each period, and counts the others of these keys."""
 
     def __init__(self, seconds: float, max_keys: int = 1) -> None:
         self._seconds = seconds
         self._max_keys = max_keys
-        self._lines: OrderedDict[int, list[float]] = OrderedDict()  # when logged, how many dropped since
+        self._lines: OrderedDict[int, _Line] = OrderedDict()
 
     def admit(self, now: float, key: int = 0) -> int | None:
         """Return how many lines of this key were dropped since its last; None to drop this one. Monotonic seconds."""
         line = self._lines.get(key)
-        if line is not None and now < line[0] + self._seconds:
-            line[1] += 1
+        if line is not None and now < line.logged_at + self._seconds:
+            line.dropped += 1
             return None
         if line is None and len(self._lines) >= self._max_keys:
             # The oldest line comes first, so only that one may be forgotten.
             oldest = next(iter(self._lines))
-            if now < self._lines[oldest][0] + self._seconds:
+            if now < self._lines[oldest].logged_at + self._seconds:
                 return None
             del self._lines[oldest]
-        self._lines[key] = [now, 0]
+        self._lines[key] = _Line(now)
         self._lines.move_to_end(key)
-        return int(line[1]) if line else 0
+        return line.dropped if line else 0
 
 
 def _make_line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:

@@ -77,7 +77,7 @@ class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no type
             # First the reviews, then probes and metrics.
             "bind": [self._options.bind, self._options.health_bind],
             "workers": self._options.workers,
-            "worker_class": _worker_class(self._options),
+            "worker_class": _make_worker_class(self._options),
             "certfile": str(Path(self._options.tls_dir, LEAF_CERTIFICATE)),
             "keyfile": str(Path(self._options.tls_dir, LEAF_KEY)),
             "ca_certs": self._options.client_ca or None,
@@ -107,7 +107,7 @@ class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no type
 
     def load(self) -> object:
         """Return what a worker serves; called in the worker."""
-        from webhook.server.app import make_review_app  # noqa: PLC0415 - see `_worker_class`
+        from webhook.server.app import make_review_app  # noqa: PLC0415 - see `_make_worker_class`
         from webhook.server.service import Service  # noqa: PLC0415
 
         return make_review_app(Service(self._options, self._policy_file, self._respond))
@@ -174,7 +174,7 @@ def _log_addresses(arbiter: Arbiter) -> None:
     LOG.info("listening", extra={"fields": {"reviews": reviews, "health": health}})
 
 
-def _worker_class(options: Options) -> type:
+def _make_worker_class(options: Options) -> type:
     """Return the guarded worker with these options; its module and the application are imported before the fork."""
     # They bring prometheus_client, see `serve`.
     from webhook.server import app  # noqa: F401, PLC0415

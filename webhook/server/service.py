@@ -78,13 +78,13 @@ class Service:
         self.reviewer.observers = self._observers
         LOG.error(f"the application {_BEGUN_BEFORE_FORK}")
 
-    def readiness(self) -> Readiness:
+    def find_readiness(self) -> Readiness:
         """Return whether this process should get traffic.
 
         A refused file does not make it unready: every replica mounts the same file, so all of them would drop out at
         once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
-        server = self.server.readiness() if self.server else Readiness()
+        server = self.server.find_readiness() if self.server else Readiness()
         problems = []
         if self._policy_file.error:
             problems.append(f"policy: {self._policy_file.error}; the last good one is in use")

@@ -62,6 +62,6 @@ class Finding(Struct, frozen=True, gc=False):
 NO_FINDINGS: Final[tuple[Finding, ...]] = ()
 
 
-def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
-    """The first errors as findings; an iterator is not asked for more."""
+def take_first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
+    """Return the first errors as findings; an iterator is not asked for more."""
     return tuple(Finding(error) for error in islice(errors, MAX_FINDINGS))

@@ -83,7 +83,7 @@ def find_tampering_in_update(change: LeaseChange) -> str | None:
     problem = _check_structure(new, old)
     if problem:
         return problem
-    writers_entries = change.set_fields.owners_among(new)
+    writers_entries = change.set_fields.find_owners(new)
     if old:
         return _check_additions(change, writers_entries) or _check_renewal(change, writers_entries)
     is_apply = _is_one_apply(change, writers_entries, date_write_by_writer(writers_entries, change.now))
@@ -96,7 +96,7 @@ def find_tampering_in_create(change: LeaseChange) -> str | None:
     problem = _check_structure(new, ())
     if problem:
         return problem
-    writers_entries = change.set_fields.owners_among(new)
+    writers_entries = change.set_fields.find_owners(new)
     if len(new) == 1 and _is_of_dropped_fields(change, new[0]):
         return None
     latest = find_latest_stamp_of_writer(writers_entries)
@@ -148,7 +148,11 @@ def _check_additions(change: LeaseChange, writers_entries: Sequence[Entry]) -> s
     known = {(entry.key, entry.stamp) for entry in old}
     foldable: set[int | None] | None = None
     for entry in new:
-        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.set_fields.any_owned_by(entry):
+        if (
+            entry.operation == APPLY
+            or (entry.key, entry.stamp) in known
+            or change.set_fields.is_owned_in_part_by(entry)
+        ):
             continue
         if _is_of_dropped_fields(change, entry):
             continue

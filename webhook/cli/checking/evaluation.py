@@ -166,7 +166,7 @@ def _date_request(request: AdmissionRequest, policy: Policy) -> int:
         if stamps and stored and (found := find_stamp(stamps, stored.metadata.annotations, entries)) and found.written:
             return min(found.written, clock)
     if not is_constant(change.new_entries):
-        written_at = find_latest_stamp_of_writer(change.set_fields.owners_among(change.new_entries))
+        written_at = find_latest_stamp_of_writer(change.set_fields.find_owners(change.new_entries))
         if written_at is not None:
             return written_at
     for entries in (change.new_entries, change.old_entries):

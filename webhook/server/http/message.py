@@ -75,7 +75,7 @@ class Head(NamedTuple):
             "PATH_INFO": (unquote_to_bytes(path) if b"%" in path else path).decode("latin-1"),
             "QUERY_STRING": query.decode("latin-1"),
             "SERVER_PROTOCOL": f"HTTP/{version}",
-            **_header_variables(headers),
+            **_make_header_variables(headers),
         }
         return cls(method, path, fields, int(fields.get(b"content-length", 0)), variables)
 
@@ -88,7 +88,7 @@ class Head(NamedTuple):
 NO_HEAD: Final = Head(b"", b"", {}, 0, {})
 
 
-def _header_variables(headers: Headers) -> dict[str, str]:
+def _make_header_variables(headers: Headers) -> dict[str, str]:
     """Return HTTP_* and CONTENT_TYPE. A name with `_` would be another one's variable, so it is left out."""
     variables: dict[str, str] = {}
     for name, value in headers:
@@ -156,19 +156,19 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
     if fields.keys().isdisjoint(UNUSUAL_HEADERS):
         return
     # Several lines of a list mean the same as one with commas (RFC 9110 5.3).
-    codings = _members(b"transfer-encoding", headers)
+    codings = _list_members(b"transfer-encoding", headers)
     if codings and (codings != [b"chunked"] or version == "1.0"):
         raise RefusedError(400, "the only transfer coding is chunked")
-    if head.has_expectation and set(_members(b"expect", headers)) != {_CONTINUE}:
+    if head.has_expectation and set(_list_members(b"expect", headers)) != {_CONTINUE}:
         raise RefusedError(417, "the only expectation is 100-continue")
 
 
 def has_close(head: Head, headers: Headers) -> bool:
     """Return whether the connection ends with this request: `close` counts before `keep-alive` (RFC 9112 9.3)."""
-    return b"connection" in head.fields and b"close" in _members(b"connection", headers)
+    return b"connection" in head.fields and b"close" in _list_members(b"connection", headers)
 
 
-def _members(name: bytes, headers: Headers) -> list[bytes]:
+def _list_members(name: bytes, headers: Headers) -> list[bytes]:
     """Return the members of a list in lower case, from all headers of this name; an empty one is a member too."""
     values = (value for header, value in headers if header == name)
     return [member.strip().lower() for value in values for member in value.split(b",")]

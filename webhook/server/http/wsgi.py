@@ -63,7 +63,7 @@ class _ResponseStart(Struct):
         lengths = [int(value) for name, value in self.headers if name.lower() == "content-length"]
         return lengths[-1] if lengths else None
 
-    def response(self, body: bytes = b"", *, is_to_head: bool, is_whole: bool) -> HttpResponse:
+    def make_response(self, body: bytes = b"", *, is_to_head: bool, is_whole: bool) -> HttpResponse:
         """Return a response with this body, or, unless `is_whole`, the head of one that has its blocks to come.
 
         How the client finds the end of the body (RFC 9112 6.3):
@@ -129,7 +129,7 @@ def call_app(app: Application, environ: Environ) -> HttpResponse:
                 blocks += result
             finally:
                 _close(result)
-        return started.response(b"".join(blocks), is_to_head=environ["REQUEST_METHOD"] == "HEAD", is_whole=True)
+        return started.make_response(b"".join(blocks), is_to_head=environ["REQUEST_METHOD"] == "HEAD", is_whole=True)
     except Exception:  # noqa: BLE001 - any bug of the application
         LOG.exception("an application failed")
         return _FAILED
@@ -153,7 +153,7 @@ class _Sender:
         if not block:
             return
         if self.stream is None:
-            head = self.started.response(is_to_head=self._is_to_head, is_whole=False)
+            head = self.started.make_response(is_to_head=self._is_to_head, is_whole=False)
             self.started.are_sent = True
             self.stream = Stream(head, self._loop)
             self._left = 0 if self._has_no_body(head) else self.started.length
@@ -168,7 +168,7 @@ class _Sender:
 
     def send_whole(self, body: bytes) -> None:
         """Deliver the head and all of the body."""
-        self._deliver(self.started.response(body, is_to_head=self._is_to_head, is_whole=True))
+        self._deliver(self.started.make_response(body, is_to_head=self._is_to_head, is_whole=True))
 
     def end(self) -> None:
         """Deliver the end of a stream, or a response without a body."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from webhook.admission.rules.answer_limits import MAX_FINDINGS
 from webhook.admission.rules.change import Change, Condition
-from webhook.admission.rules.finding import NO_FINDINGS, Finding, first_findings
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, take_first_findings
 from webhook.admission.rules.occasions import ANY_OPERATION, BOTH, CREATE, UPDATE, WRITES
 from webhook.admission.rules.rule import make_parity_rule
 from webhook.admission.rules.texts import Texts
@@ -128,7 +128,7 @@ def object_types(request: AdmissionRequest) -> Iterable[Finding]:
 
     If one has not, no other rule is evaluated.
     """
-    return first_findings(request.object_errors)
+    return take_first_findings(request.object_errors)
 
 
 OBJECT_TYPES: Final = make_parity_rule(
@@ -188,15 +188,15 @@ def _check_changes(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator
     if new.uid and new.uid != (old.uid or ""):
         yield immutable("metadata.uid", new.uid)
     # A time of the old object is kept, whatever the new one says; only one that it lacks can be set.
-    if _instant(old.creation_timestamp) in _NO_TIME and _instant(new.creation_timestamp) not in _NO_TIME:
+    if _read_instant(old.creation_timestamp) in _NO_TIME and _read_instant(new.creation_timestamp) not in _NO_TIME:
         yield immutable(CREATION_TIMESTAMP, new.creation_timestamp)
-    deleted = _instant(old.deletion_timestamp)
+    deleted = _read_instant(old.deletion_timestamp)
     # Upstream distinguishes null from the zero time: the one is a nil pointer, the other points to a time.
-    if deleted in _NO_TIME and _instant(new.deletion_timestamp) != deleted:
+    if deleted in _NO_TIME and _read_instant(new.deletion_timestamp) != deleted:
         yield immutable(DELETION_TIMESTAMP, new.deletion_timestamp)
 
 
-def _instant(text: str | None) -> int | str | None:
+def _read_instant(text: str | None) -> int | str | None:
     try:
         return None if text is None else times.parse_seconds(text)
     except ValueError:
@@ -209,21 +209,21 @@ def object_metadata(change: Change) -> Iterable[Finding]:
     is_update = change.request.operation is Operation.UPDATE
     found: list[FieldError] = []
     if is_update and not _is_usual_update(new):
-        found += _wrong_on_update(new, old, new.namespace or change.request.namespace)
+        found += _list_update_errors(new, old, new.namespace or change.request.namespace)
     generation = old.generation if is_update else new.generation
     if generation is not None and generation < 0:
         found.append(invalid(GENERATION, generation, "must be greater than or equal to 0"))
     if new.creation_timestamp != old.creation_timestamp or new.deletion_timestamp != old.deletion_timestamp:
-        found += _unreadable_times(new)
+        found += _list_time_errors(new)
     if new.labels:
-        found += islice(_wrong_labels(new.labels), MAX_FINDINGS)
+        found += islice(_list_label_errors(new.labels), MAX_FINDINGS)
     if new.annotations:
-        found += islice(_wrong_annotations(new.annotations), MAX_FINDINGS)
+        found += islice(_list_annotation_errors(new.annotations), MAX_FINDINGS)
     if new.owner_references:
-        found += islice(_wrong_owners(new.owner_references), MAX_FINDINGS)
+        found += islice(_list_owner_errors(new.owner_references), MAX_FINDINGS)
     if new.finalizers:
-        found += islice(_wrong_finalizers(new.finalizers, old), MAX_FINDINGS)
-    return first_findings(found) if found else NO_FINDINGS
+        found += islice(_list_finalizer_errors(new.finalizers, old), MAX_FINDINGS)
+    return take_first_findings(found) if found else NO_FINDINGS
 
 
 OBJECT_METADATA: Final = make_parity_rule(
@@ -249,7 +249,7 @@ OBJECT_METADATA: Final = make_parity_rule(
 
 
 def _is_usual_update(new: ObjectMeta) -> bool:
-    """True if `_wrong_on_update` would find nothing, which takes longer to say so."""
+    """True if `_list_update_errors` would find nothing, which takes longer to say so."""
     if not new.name or not new.namespace or not new.resource_version:
         return False
     if new.generate_name or new.deletion_grace_period_seconds is not None:
@@ -257,7 +257,7 @@ def _is_usual_update(new: ObjectMeta) -> bool:
     return formats.path_segment(new.name) is VALID and formats.dns_label(new.namespace) is VALID
 
 
-def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterator[FieldError]:
+def _list_update_errors(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterator[FieldError]:
     name, base, seconds = new.name or "", new.generate_name or "", new.deletion_grace_period_seconds
     # The rule of the kind is for new names alone; an old one must still fit into a path.
     yield from list_name_errors(name, base, formats.path_segment, formats.path_segment_prefix)
@@ -268,16 +268,16 @@ def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterat
         yield immutable(GRACE_PERIOD, seconds)
 
 
-def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
+def _list_time_errors(metadata: ObjectMeta) -> Iterator[FieldError]:
     for field, text in (
         (CREATION_TIMESTAMP, metadata.creation_timestamp),
         (DELETION_TIMESTAMP, metadata.deletion_timestamp),
     ):
-        if text is not None and times.parse_stamp(text) is None and isinstance(_instant(text), str):
+        if text is not None and times.parse_stamp(text) is None and isinstance(_read_instant(text), str):
             yield invalid(field, text, 'must be a time such as "2026-01-31T12:00:00Z"')
 
 
-def _wrong_labels(labels: dict[str, str | None]) -> Iterator[FieldError]:
+def _list_label_errors(labels: dict[str, str | None]) -> Iterator[FieldError]:
     # In one order, whatever the order in the review is: API servers send them sorted.
     for key in islice(sorted(labels), MAX_ITEMS):
         value = labels[key]
@@ -287,7 +287,7 @@ def _wrong_labels(labels: dict[str, str | None]) -> Iterator[FieldError]:
             yield from each_invalid(LABELS, value, wrong)
 
 
-def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldError]:
+def _list_annotation_errors(annotations: dict[str, str | None]) -> Iterator[FieldError]:
     size = 0
     for key in sorted(annotations):
         value = annotations[key]
@@ -300,11 +300,11 @@ def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldErro
         yield too_long(ANNOTATIONS, f"may not be more than {MAX_ANNOTATIONS} bytes")
 
 
-def _wrong_owners(owners: list[OwnerReference | None]) -> Iterator[FieldError]:
+def _list_owner_errors(owners: list[OwnerReference | None]) -> Iterator[FieldError]:
     controller = ""
     for owner in (owner or OwnerReference() for owner in islice(owners, MAX_ITEMS)):
         if not (owner.kind and owner.name and owner.uid) or owner.api_version != "v1" or owner.kind == "Event":
-            yield from _wrong_owner(owner)
+            yield from _list_errors_of_owner(owner)
         if owner.controller:
             name = f"{owner.kind or ''}/{owner.name or ''}"
             if controller:
@@ -316,8 +316,8 @@ def _wrong_owners(owners: list[OwnerReference | None]) -> Iterator[FieldError]:
             controller = controller or name
 
 
-def _wrong_owner(owner: OwnerReference) -> Iterator[FieldError]:
-    group, version = _group_and_version(owner.api_version or "")
+def _list_errors_of_owner(owner: OwnerReference) -> Iterator[FieldError]:
+    group, version = _split_api_version(owner.api_version or "")
     if not version:
         yield invalid(f"{OWNERS}.apiVersion", owner.api_version or "", "version must not be empty")
     for key, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
@@ -327,7 +327,7 @@ def _wrong_owner(owner: OwnerReference) -> Iterator[FieldError]:
         yield invalid(OWNERS, f"Event/{owner.name or ''}", "/v1, Kind=Event is disallowed from being an owner")
 
 
-def _group_and_version(api_version: str) -> tuple[str, str]:
+def _split_api_version(api_version: str) -> tuple[str, str]:
     """As schema.ParseGroupVersion: a text with two slashes names nothing."""
     group, slash, version = api_version.partition("/")
     if not slash:
@@ -335,7 +335,7 @@ def _group_and_version(api_version: str) -> tuple[str, str]:
     return ("", "") if "/" in version else (group, version)
 
 
-def _wrong_finalizers(finalizers: list[str | None], old: ObjectMeta) -> Iterator[FieldError]:
+def _list_finalizer_errors(finalizers: list[str | None], old: ObjectMeta) -> Iterator[FieldError]:
     names = [name or "" for name in finalizers]
     for name in names[:MAX_ITEMS]:
         if wrong := formats.qualified_name(name):
@@ -373,9 +373,9 @@ def request_options(change: Change) -> Iterable[Finding]:
     options = change.request.options
     if options is NO_OPTIONS:
         return NO_FINDINGS
-    wrong = [*_wrong_write_options(options)]
+    wrong = [*_list_write_option_errors(options)]
     if change.request.operation is Operation.DELETE:
-        wrong += _wrong_delete_options(options)
+        wrong += _list_delete_option_errors(options)
     return tuple(map(Finding, wrong))
 
 
@@ -403,16 +403,16 @@ REQUEST_OPTIONS: Final = make_parity_rule(
 )
 
 
-def _wrong_write_options(options: Options) -> Iterator[FieldError]:
+def _list_write_option_errors(options: Options) -> Iterator[FieldError]:
     if options.dry_run and any(value not in _DRY_RUN for value in options.dry_run):
         yield not_supported("dryRun", ", ".join(options.dry_run), _DRY_RUN)
     if options.field_manager:
-        yield from _wrong_manager(options.field_manager)
+        yield from _list_manager_errors(options.field_manager)
     if options.field_validation not in {None, *_FIELD_VALIDATION}:
         yield not_supported("fieldValidation", options.field_validation or "", _FIELD_VALIDATION)
 
 
-def _wrong_manager(manager: str) -> Iterator[FieldError]:
+def _list_manager_errors(manager: str) -> Iterator[FieldError]:
     if count_bytes(manager) > MAX_MANAGER:
         yield too_long("fieldManager", f"may not be more than {MAX_MANAGER} bytes")
         manager = manager[:_MAX_READ]
@@ -430,7 +430,7 @@ def _is_printable(character: str) -> bool:
     return character.isprintable() or unicodedata.category(character) == "Cn"
 
 
-def _wrong_delete_options(options: Options) -> Iterator[FieldError]:
+def _list_delete_option_errors(options: Options) -> Iterator[FieldError]:
     seconds, policy = options.grace_period_seconds, options.propagation_policy
     if seconds is not None and seconds < 0:
         yield invalid("gracePeriodSeconds", seconds, "must be greater than or equal to 0")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange
-from webhook.admission.rules.finding import NO_FINDINGS, Finding, first_findings
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, take_first_findings
 from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.occasions import CANDIDATES, LEASES, UPDATE, WRITES
 from webhook.admission.rules.rule import make_parity_rule
@@ -22,7 +22,7 @@ _LEASE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go,
 _CANDIDATE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec"
 
 
-def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
+def list_strategy_errors(field: str, strategy: str) -> Iterator[FieldError]:
     """Yield what is wrong with a strategy: it is a known one, or a qualified name with a slash.
 
     Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateCoordinatedLeaseStrategy, which appends
@@ -89,7 +89,7 @@ def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
     strategy = change.new_spec.strategy
     if strategy is None:
         return NO_FINDINGS
-    return tuple(Finding(error) for error in wrong_strategy("spec.strategy", strategy))
+    return tuple(Finding(error) for error in list_strategy_errors("spec.strategy", strategy))
 
 
 LEASE_STRATEGY: Final = make_parity_rule(
@@ -210,7 +210,7 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     spec = change.new_spec
     if spec.schema.is_list:
         return NO_FINDINGS
-    return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.make_path_of_strategy(0))),)
+    return _check_strategies(spec) if spec.strategies else (Finding(required(spec.schema.make_path_of_strategy(0))),)
 
 
 CANDIDATE_STRATEGY: Final = make_parity_rule(
@@ -235,7 +235,7 @@ def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]
     if not spec.schema.is_list:
         return NO_FINDINGS
     if spec.strategies:
-        return _wrong_strategies(spec)
+        return _check_strategies(spec)
     return (Finding(required(f"spec.{spec.schema.strategies}", "must contain at least one strategy")),)
 
 
@@ -267,11 +267,11 @@ MAX_STRATEGIES: Final = 10_000
 """Strategies of one candidate that are looked at; an API server has looked at all of them before it calls us."""
 
 
-def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
-    return first_findings(
+def _check_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
+    return take_first_findings(
         error
         for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
-        for error in wrong_strategy(spec.schema.make_path_of_strategy(index), strategy)
+        for error in list_strategy_errors(spec.schema.make_path_of_strategy(index), strategy)
     )
 
 
@@ -281,7 +281,7 @@ def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
     if len(spec.strategies) < 2 or spec.strategies == change.old_spec.strategies:
         return NO_FINDINGS
     first: dict[str, int] = {}
-    return first_findings(
+    return take_first_findings(
         invalid(spec.schema.make_path_of_strategy(index), strategy, "must not name a strategy twice")
         for index, strategy in enumerate(spec.strategies)
         if first.setdefault(strategy, index) != index
@@ -324,7 +324,7 @@ def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
     spec = change.new_spec
     if spec.binary_version:
-        return _not_a_version(BINARY_VERSION, spec.binary_version)
+        return _check_version(BINARY_VERSION, spec.binary_version)
     return (Finding(required(BINARY_VERSION)),) if spec.schema.needs_binary_version else NO_FINDINGS
 
 
@@ -347,7 +347,7 @@ CANDIDATE_BINARY_VERSION: Final = make_parity_rule(
 def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be a semantic version without a leading v when set."""
     text = change.new_spec.emulation_version
-    return _not_a_version(EMULATION_VERSION, text) if text else NO_FINDINGS
+    return _check_version(EMULATION_VERSION, text) if text else NO_FINDINGS
 
 
 CANDIDATE_EMULATION_VERSION: Final = make_parity_rule(
@@ -422,7 +422,7 @@ CANDIDATE_VERSIONS_REQUIRED: Final = make_parity_rule(
 )
 
 
-def _not_a_version(field: str, text: str) -> Iterable[Finding]:
+def _check_version(field: str, text: str) -> Iterable[Finding]:
     if parse_version(text) is not None:
         return NO_FINDINGS
     return (Finding(invalid(field, text, "must be a valid semantic version")),)
