@@ -24,7 +24,7 @@ from webhook.kubernetes.field import ErrorType
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
 from webhook.text.quoting import escape, quote, truncate
 
-# Members of an enumeration are looked up at each use.
+# Bound once: each access to a member of an enumeration costs a lookup.
 _CONNECT: Final = Operation.CONNECT
 _OFF: Final = Mode.OFF
 _WARN: Final = Mode.WARN
@@ -34,8 +34,9 @@ _DENY: Final = Mode.DENY
 def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
     """Evaluate one write.
 
-    `now`, the caller's clock in microseconds since 1970, counts only if a stamp is missing or a rule names it. Without
-    `writer_known`, for documents that were never sent, the rules about the writer are left out.
+    `now`, the caller's clock in microseconds since 1970, ends exemptions, stands in for a stamp that is missing, and is
+    one bound for a renewTime ahead. Without `writer_known`, for documents that were never sent, the rules about the
+    writer are left out.
     """
     if policy.mode is _OFF:
         return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{policy.name} off"),))

@@ -78,7 +78,7 @@ class UserInfo(Struct, frozen=True, dict=True):
 
     @cached_property
     def pod_name(self) -> str:
-        """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
+        """The pod that the writer's token is bound to, or ""; a text longer than a name can be is ignored."""
         return self._get_extra("pod-name")
 
     @property

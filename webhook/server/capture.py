@@ -21,14 +21,14 @@ _SECONDS_BETWEEN_LINES: Final = 60.0
 INDEX: Final = "index.jsonl"
 MAX_REVIEWS: Final = 1000
 MAX_BODY: Final = 256 * 1024
-"""Bytes of a review that is captured, so that the ring has 256 MiB at most; larger ones are dropped."""
+"""Bytes of a review that is captured, so that the ring has about 256 MiB; larger ones are dropped."""
 _LOCK: Final = ".lock"
 _FILES: Final = "????????T??????.??????-*.json"
 """The names that `_make_entry` makes; sorted by name, the oldest comes first."""
 _FILE: Final = b'{"file":"'
 """The start of a line of the index."""
 _STEPS: Final = 20
-"""A worker looks at the size of the ring as often while it fills it; with many workers it is larger by as much."""
+"""How often a worker checks the size of the ring while it fills it, so each may exceed the limit by a twentieth."""
 _MAX_WAITING: Final = 128
 _FLUSH_TIMEOUT_SECONDS: Final = 2.0
 _SECRET: Final = frozenset({"HTTP_AUTHORIZATION", "HTTP_COOKIE", "HTTP_PROXY_AUTHORIZATION"})

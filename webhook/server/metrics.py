@@ -169,17 +169,17 @@ class Metrics:
             self._ca_shown = True
             self._not_after.labels("ca").set(serving.ca_not_after.timestamp() if serving.ca_not_after else 0)
 
-    def exposition(self) -> bytes:
+    def render(self) -> bytes:
         """Return all workers' counts in Prometheus' text format; of other workers as they stood at their last flush.
 
         It takes milliseconds of the loop that answers reviews, so it is made once in MAX_CACHE_SECONDS at most.
         """
         now = time.monotonic()
         if now - self._cached_at >= MAX_CACHE_SECONDS:
-            self._cached, self._cached_at = self._exposition(), now
+            self._cached, self._cached_at = self._render(), now
         return self._cached
 
-    def _exposition(self) -> bytes:
+    def _render(self) -> bytes:
         self.flush()
         together = CollectorRegistry()
         together.register(_AllWorkers(self._registry))
@@ -256,7 +256,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ..
         tuple(_list_review_labels()),
     ),
     "findings": ("Findings of rules, by mode.", ("rule", "mode"), tuple(product(ALL_RULES, _MODES))),
-    "shed": ("Requests answered with 503: too many bytes were being read.", (), ()),
+    "shed": ("Requests answered with 503: too many bytes were being read, or a response took too long.", (), ()),
     "connections_closed": ("Connections closed because there were too many, longest idle first.", (), ()),
     "malformed": ("Requests rejected before evaluation.", ("class",), tuple((kind,) for kind in KINDS_OF_REFUSAL)),
     "incidents": (

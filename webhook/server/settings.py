@@ -55,7 +55,7 @@ class Options(Struct, frozen=True):
     policy: str = ""
     """A preset or a policy file; without it, the preset `standard`."""
     docs_url: str = ""
-    """Where denials and warnings link to, for a policy that does not say it."""
+    """Where denials and warnings link to, for a policy that does not say."""
     workers: int = 2
     """The number of processes that answer reviews."""
     health_bind: str = "127.0.0.1:8081"
@@ -65,7 +65,7 @@ class Options(Struct, frozen=True):
     client_ca: str = ""
     """The file of the authority that must have signed the certificate of a client."""
     client_names: tuple[str, ...] = ()
-    """In client certificates, of which one must be there; with none, any certificate of `client_ca` will do."""
+    """Names of which a client certificate must have one; if empty, any certificate that `client_ca` signed will do."""
     audit_lines: bool = True
     """Whether findings of mode `audit` are logged."""
     certificate_poll_seconds: float = CERTIFICATE_POLL_SECONDS

@@ -49,7 +49,7 @@ _MAX_PROBE: Final = 4096
 _SHUTDOWN_SECONDS: Final = 2
 """A client that ignores our close_notify would otherwise hold the exit for the whole graceful time."""
 _HANDSHAKES_SECONDS: Final = 0.5
-"""Given to handshakes that are under way when the server stops: to end one in the middle fails a write."""
+"""Given to handshakes that are under way when the server stops: breaking one off fails a write."""
 _SWITCH_SECONDS: Final = 0.001
 """Until a thread gives the interpreter to the event loop; Python's default is 5 ms."""
 
@@ -93,7 +93,7 @@ class WsgiServer:
         health = self.hooks.health if len(addresses) > 1 else None
         review_addresses = addresses[:-1] if health else addresses
         self.ports = [
-            self._port(app, guards, address, is_secure=certificates is not None) for address in review_addresses
+            self._make_port(app, guards, address, is_secure=certificates is not None) for address in review_addresses
         ]
         self.secure_ports = frozenset(self.ports if certificates else ())
         if health:
@@ -132,7 +132,7 @@ class WsgiServer:
         for threads in (self._threads, self._inspection):
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def readiness(self) -> Readiness:
+    def find_readiness(self) -> Readiness:
         """Return whether this worker should get traffic.
 
         A refused file does not make the server unready: every replica mounts the same file, so all of them would drop
@@ -146,7 +146,7 @@ class WsgiServer:
 
     # Requests.
 
-    def _port(self, app: wsgi.Application, guards: Guards, address: tuple[str, int], *, is_secure: bool) -> Port:
+    def _make_port(self, app: wsgi.Application, guards: Guards, address: tuple[str, int], *, is_secure: bool) -> Port:
         return Port(
             functools.partial(self._respond, app),
             guards,
@@ -236,7 +236,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     guards: ClassVar[Guards] = Guards()
     client_names: ClassVar[frozenset[str]] = frozenset()
-    """In client certificates, of which one must be there; with none, any certificate of `--ca-certs` will do."""
+    """Names of which a client certificate must have one; if empty, any certificate that `--ca-certs` signed will do."""
     certificate_poll_seconds: ClassVar[float] = CERTIFICATE_POLL_SECONDS
 
     def init_signals(self) -> None:
@@ -252,10 +252,10 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         # Where workers share a directory, one that starts finds the last good certificate of the others.
         own = None if self.cfg.worker_tmp_dir else tempfile.mkdtemp(prefix="guarded-worker-")
         try:
-            certificates = self._certificates(Path(own or self.cfg.worker_tmp_dir))
+            certificates = self._make_reloader(Path(own or self.cfg.worker_tmp_dir))
             server = WsgiServer(
                 self.wsgi,
-                self._guards(),
+                self._find_guards(),
                 certificates,
                 # gunicorn wraps its sockets.
                 addresses=[_parse_address(listener.sock.getsockname()) for listener in self.sockets],
@@ -280,7 +280,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         _run_logged(server.run_due, time.monotonic())
         self.notify()
 
-    def _guards(self) -> Guards:
+    def _find_guards(self) -> Guards:
         """Return the guards. gunicorn's `--keep-alive` replaces ours only if it is not the default of gunicorn.
 
         With that default, API servers would lose writes.
@@ -290,7 +290,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             return self.guards
         return replace(self.guards, keep_alive_seconds=setting.get())
 
-    def _certificates(self, memory: Path) -> CertificateReloader | None:
+    def _make_reloader(self, memory: Path) -> CertificateReloader | None:
         if not self.cfg.certfile:
             return None
         chain, key = Path(self.cfg.certfile), Path(self.cfg.keyfile or self.cfg.certfile)

@@ -93,7 +93,7 @@ WORDING = [
         deleted(),
         (
             'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s; stop '
-            "its holder first, or delete the lease after that"
+            "its holder first, and delete the lease once it is released or has expired"
         ),
         (
             'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry: '
@@ -106,7 +106,7 @@ WORDING = [
         deleted(old=[wording.STAMPLESS]),
         (
             'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s by '
-            "its holder's clock; stop its holder first, or delete the lease after that"
+            "its holder's clock; stop its holder first, and delete the lease once it is released or has expired"
         ),
         (
             'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry by its '

@@ -82,10 +82,10 @@ WORDING = [
         "transitions-jump",
         update(put("spec.leaseTransitions", 2147483647)),
         (
-            "spec.leaseTransitions: Invalid value: 2147483647: must not jump to 1000000000 or more, from "
-            "which the counter overflows and no one else can take the lease; write 6"
+            "spec.leaseTransitions: Invalid value: 2147483647: must not jump to 1000000000 or more: after "
+            "2147483647 the counter overflows, and no one else can take the lease; write 6"
         ),
-        "leaseTransitions jumped from 5 to 2147483647: at 2147483647 it overflows and no takeover succeeds",
+        "leaseTransitions jumped from 5 to 2147483647: after 2147483647 it overflows and no takeover succeeds",
         id="a jump to the end",
     ),
     pytest.param(

@@ -156,11 +156,11 @@ class SetFields(Struct, frozen=True):
     def __bool__(self) -> bool:
         return any((self.spec, self.metadata, self.labels, self.annotations, self.finalizers, self.owners))
 
-    def owners_among(self, entries: Iterable[Entry]) -> list[Entry]:
+    def find_owners(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the entries that own something that this write set: its writer's, or a fold."""
-        return [entry for entry in entries if self.any_owned_by(entry)]
+        return [entry for entry in entries if self.is_owned_in_part_by(entry)]
 
-    def any_owned_by(self, entry: Entry) -> bool:
+    def is_owned_in_part_by(self, entry: Entry) -> bool:
         """True if an entry owns something that this write set; the work is linear in the entry's size."""
         owned = entry.owned
         if not self.spec.isdisjoint(owned.spec):
@@ -365,7 +365,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @property
     def is_of_an_elector(self) -> bool:
-        """True if the write sets another renewTime, acquireTime or holder: who elects writes nothing else.
+        """True if the write sets another renewTime, acquireTime or holder, as every write of an elector does.
 
         Pekko's heartbeats set acquireTime, and neither renewTime nor a duration.
         """

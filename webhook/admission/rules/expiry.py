@@ -26,7 +26,7 @@ EXPIRY_FIELDS: Final = (
 """What says whether a lease is live: held, and renewed less than one duration ago."""
 
 MAX_TOLERANCE: Final = 2 * SECOND
-"""How far the clocks of several API servers may differ before a verdict could."""
+"""How far the clocks of several API servers may differ without changing a verdict."""
 
 BOUND: Final = 60 * SECOND
 """How far ahead of the moment of a write a stamp may be and still count: clocks of API servers differ and step."""

@@ -48,7 +48,7 @@ class Port:
     - `check_client(head, names)` gets the names in the client's certificate, and `check_beginning(size, beginning)` the
       first bytes of a body and its size in bytes, as far as it is known. Both refuse by raising RefusedError.
 
-    `variables` are what the environ of all requests has in common. `bytes_in_flight` is kept by the readers of requests.
+    `variables` are what the environ of all requests has in common. `bytes_in_flight` is kept by the readers.
     `idle_seconds` is how long a connection may wait for its next request.
     """
 

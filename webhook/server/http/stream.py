@@ -8,7 +8,7 @@ from typing import Final
 from webhook.server.http.message import HttpResponse
 
 _BLOCKS: Final = 1
-"""Wait for the client at most; the thread waits as well."""
+"""Blocks that wait for the client; while one waits, the thread waits too."""
 
 
 class BrokenStreamError(Exception):

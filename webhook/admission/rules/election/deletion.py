@@ -27,7 +27,7 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     expiry = change.expiry
     detail = (
         f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
-        "stop its holder first, or delete the lease after that"
+        "stop its holder first, and delete the lease once it is released or has expired"
     )
     of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and change.is_of_an_elector
     tier = Mode.WARN if of_its_elector else Mode.DENY

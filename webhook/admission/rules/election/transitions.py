@@ -19,7 +19,7 @@ _CHANGES_OF_HOLDER: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 
 
 class JumpLimits(Struct, frozen=True):
-    """The count from which on a jump leads to an overflow: client-go writes int32(count + 1)."""
+    """How far a count may jump: client-go writes int32(count + 1), which overflows after 2147483647."""
 
     warn_jump_above: Annotated[int, Meta(description="warns of a count more than so many above the old one")] = 1
     deny_from: Annotated[int, Meta(description="the mode applies to a jump to so many or more")] = 1_000_000_000
@@ -36,10 +36,10 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     if new >= limits.deny_from:
         detail = (
-            f"must not jump to {limits.deny_from} or more, from which the counter overflows and no one else can take "
-            f"the lease; write {old + 1}"
+            f"must not jump to {limits.deny_from} or more: after 2147483647 the counter overflows, and no one else can "
+            f"take the lease; write {old + 1}"
         )
-        jumped = f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and no takeover succeeds"
+        jumped = f"leaseTransitions jumped from {old} to {new}: after 2147483647 it overflows and no takeover succeeds"
         return (Finding(invalid(_TRANSITIONS, new, detail), happened=Statement(jumped)),)
     if change.is_create or new <= old + limits.warn_jump_above:
         return NO_FINDINGS
@@ -73,8 +73,8 @@ TRANSITIONS_JUMP: Final = Rule(
     in_cel=RuleInCel(
         broken="variables.count > variables.oldCount + 1 && variables.count >= $deny_from",
         message="""
-        spec.leaseTransitions: Invalid value: {variables.count}: must not jump to {$deny_from} or more, from which the
-        counter overflows and no one else can take the lease; write {variables.oldCount + 1}
+        spec.leaseTransitions: Invalid value: {variables.count}: must not jump to {$deny_from} or more: after
+        2147483647 the counter overflows, and no one else can take the lease; write {variables.oldCount + 1}
         """,
         warned="""
         request.operation != 'CREATE' && variables.count > variables.oldCount + 1 &&
