@@ -68,7 +68,7 @@ class World:
         self._proxy.stop()
 
     def apply(self, overlay: str, *components: str, edit: str = "") -> float:
-        """Apply an overlay with components and our image, and return how many seconds the roll-out took."""
+        """Apply an overlay with components and our image, and return how many seconds the rollout took."""
         text = self.render(overlay, *components, edit=edit)
         begin = time.monotonic()
         self.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
@@ -107,7 +107,7 @@ class World:
         command = ["-n", NAMESPACE, "rollout", "status", "deployment/lease-webhook", f"--timeout={seconds}s"]
         result = self.kubectl.run(*command, seconds=seconds + 10)
         if result.status:
-            raise TimeoutError(f"the roll-out did not end: {result.stderr}")
+            raise TimeoutError(f"the rollout did not end: {result.stderr}")
 
     def remove(self) -> None:
         """Uninstall as README says."""

@@ -114,7 +114,7 @@ def test_the_second_api_server_has_a_first_event_of_its_own(rules: dict[str, Any
 
 
 def test_a_quiet_week_is_silent(rules: dict[str, Any], tmp_path: Path) -> None:
-    """With old failures, roll-outs, a renewed certificate, traffic, and paths that a scanner tried."""
+    """With old failures, rollouts, a renewed certificate, traffic, and paths that a scanner tried."""
     rolled_out = f"0x{WEEK // 2 - 1} _x{WEEK}"
     rolled_in = f"_x{WEEK // 2} 0x{WEEK}"
     series = {

@@ -85,7 +85,7 @@ def change_write(write: Write, **changes: Any) -> Write:
         pytest.param(change_write(STEAL, clocks_differ=61 * SECOND), WARNED, "", id="a clock beyond the bound"),
         pytest.param(TAKEOVER, ALLOWED, "", id="an honest takeover"),
         pytest.param(TAKEOVER, DENIED, "", id="an honest takeover refused once, after an attack"),
-        pytest.param(change_write(TAKEOVER, final_try=True), DENIED, FROZEN, id="an honest takeover refused for ever"),
+        pytest.param(change_write(TAKEOVER, final_try=True), DENIED, FROZEN, id="an honest takeover refused forever"),
         pytest.param(
             TAKEOVER, Outcome(200, allowed=True, warned_by=frozenset({WITHOUT_STAMPS})), WEAKENED, id="stamps not seen"
         ),

@@ -34,7 +34,7 @@ class Coordinator:
         self._name = name
 
     def run(self) -> Generator[Any, Any, None]:
-        """Elect, for ever."""
+        """Elect, forever."""
         while True:
             if self._is_needed():
                 yield from self._elect()

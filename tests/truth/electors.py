@@ -53,7 +53,7 @@ class Election:
         self.on_loss: list[Any] = []
 
     def run(self) -> Generator[Any, Any, None]:
-        """Elect until the lease is lost, or for ever."""
+        """Elect until the lease is lost, or forever."""
         party = self._party
         if self._plan.habit is Habit.UNELECTED:
             party.starts("works")
