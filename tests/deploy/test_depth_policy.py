@@ -3,13 +3,18 @@
 from typing import Any
 
 import pytest
+from msgspec import convert
 
-from tests.deploy.sources import DEPLOY, base_object, documents
+from tests.deploy.sources import DEPLOY, documents, entries
 from webhook.kubernetes.request import GROUP, Resource
+from webhook.kubernetes.selectors import Selector, is_met, list_requirements
 
 OVERLAYS = ("cert-manager", "openshift", "self-signed")
 POLICY, BINDING = documents(DEPLOY / "depth-policy" / "policy.yaml")
 LEVELS = 8
+NAME = "kubernetes.io/metadata.name"
+LABELS = {"lease-webhook/fail": "closed", "lease-webhook/renewals": "reviewed"}
+"""What a component asks of a namespace."""
 
 
 def variable(name: str) -> str:
@@ -17,11 +22,21 @@ def variable(name: str) -> str:
     return str(expression)
 
 
-def test_it_is_about_the_namespaces_and_kinds_of_the_webhook() -> None:
-    constraints = POLICY["spec"]["matchConstraints"]
-    (webhook,) = base_object("ValidatingWebhookConfiguration")["webhooks"]
-    assert constraints["namespaceSelector"] == webhook["namespaceSelector"]
-    (rule,) = constraints["resourceRules"]
+def is_selected(selector: Any, namespace: str) -> bool:
+    """Whether a namespace is in scope, without our labels or with all of them."""
+    requirements = list_requirements(convert(selector, Selector))
+    return any(all(is_met(one, {NAME: namespace} | labels) for one in requirements) for labels in ({}, LABELS))
+
+
+@pytest.mark.parametrize("namespace", ["shop", "kube-system", "kube-node-lease", "kube-public", "lease-webhook"])
+def test_it_applies_wherever_a_component_can_have_the_webhook_called(namespace: str) -> None:
+    selectors = [entry["namespaceSelector"] for _, entry in entries() if "namespaceSelector" in entry]
+    is_reviewed = any(is_selected(selector, namespace) for selector in selectors)
+    assert is_selected(POLICY["spec"]["matchConstraints"]["namespaceSelector"], namespace) == is_reviewed
+
+
+def test_it_is_about_the_kinds_of_the_webhook() -> None:
+    (rule,) = POLICY["spec"]["matchConstraints"]["resourceRules"]
     assert rule["apiGroups"] == [GROUP]
     assert set(rule["resources"]) == set(Resource)
     assert rule["operations"] == ["CREATE", "UPDATE"]

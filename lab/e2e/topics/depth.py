@@ -1,17 +1,20 @@
 """The shipped policy refuses managedFields that nest so deeply that no webhook can be asked, and nothing else."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
+from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
 from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, make_entry, nest_fields
-from lab.e2e.world import Row, World, build_lease_path
+from lab.e2e.world import ROUTE, Row, World, build_lease_path
 from tests import protobuf
 from tests.waiting import wait_for
 
 NAMESPACE: Final = "depth"
+SYSTEM: Final = ("kube-system", "kube-node-lease")
+"""What the components `control-plane` and `node-leases` bring into the scope of the webhook."""
 KINDS: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
@@ -32,29 +35,47 @@ def run(world: World) -> Iterator[Row]:
     lease = OneLease(client, NAMESPACE, "spoiled")
     version = _spoil(lease)
     with CountingWebhook(world.certs) as webhook:
-        world.register(NAMESPACE, webhook.port)
+        world.register(NAMESPACE, webhook.port, system=True)
+        _route_system_namespaces(world, NAMESPACE)
         world.settle()
-        unseen = OneLease(client, NAMESPACE, "unseen")
-        unseen.create().expect(201)
-        status = _nest_deeply(unseen, UNSPEAKABLE[0]).status
-        called = webhook.count_reviews(NAMESPACE, "unseen") > 1
-        observation = f"HTTP {status}, the webhook was {'called' if called else 'not called'}"
-        yield Row("without the policy: 9,997 levels are admitted unseen", observation, status == 200 and not called)
+        unseen = {_take_unseen(client, webhook, namespace) for namespace in (NAMESPACE, *SYSTEM)}
+        passed = unseen == {"HTTP 200, the webhook was not called"}
+        yield Row("without the policy: 9,997 levels are admitted unseen", "; ".join(sorted(unseen)), passed)
         _apply(world, client)
         problems = list(_check_refused(client))
         yield Row("levels 9 to 10,000", "; ".join(problems) or "refused, by protobuf and by JSON", not problems)
-        problems = list(_check_admitted(client))
+        problems = [problem for namespace in SYSTEM for problem in _check_refused_in_system(client, namespace)]
+        yield Row("the same in kube-system and kube-node-lease", "; ".join(problems) or "refused", not problems)
+        problems = [problem for namespace in (NAMESPACE, *SYSTEM) for problem in _check_admitted(client, namespace)]
         yield Row("honest writes", "; ".join(problems) or "admitted, and reviewed where they should be", not problems)
         problems = list(_check_repair(client, lease, version))
         yield Row("a lease that was spoiled before", "; ".join(problems) or "renewed, repaired, deleted", not problems)
     _remove(world)
+    _route_system_namespaces(world, None)
     refusals, errors = _count_checks(world, "deny"), _count_checks(world, "allow", error=True)
     observation = f"{errors:.0f}, and {refusals:.0f} refused"
     yield Row("writes that the policy admitted with an error", observation, bool(refusals) and not errors)
 
 
-def _nest_deeply(lease: OneLease, levels: int) -> Reply:
-    return lease.put_protobuf(fields=nest_fields(levels).encode())
+def _route_system_namespaces(world: World, route: str | None) -> None:
+    for namespace in SYSTEM:
+        labels = {"metadata": {"labels": {ROUTE: route}}}
+        world.admin.send("PATCH", f"/api/v1/namespaces/{namespace}", labels, media=MERGE).expect()
+
+
+def _take_unseen(client: ApiClient, webhook: CountingWebhook, namespace: str) -> str:
+    """Take a lease from its holder under an entry that no review can carry, and return what came of it."""
+    lease = OneLease(client, namespace, "unseen")
+    lease.create().expect(201)
+    status = _nest_deeply(lease, UNSPEAKABLE[0], holderIdentity="thief").status
+    is_called = webhook.count_reviews(namespace, "unseen") > 1
+    # A list of the namespace in JSON would nest too deeply.
+    lease.delete().expect(200)
+    return f"HTTP {status}, the webhook was {'called' if is_called else 'not called'}"
+
+
+def _nest_deeply(lease: OneLease, levels: int, **spec: Any) -> Reply:
+    return lease.put_protobuf(fields=nest_fields(levels).encode(), **spec)
 
 
 def _spoil(lease: OneLease) -> str:
@@ -113,7 +134,33 @@ def _check_refused(client: ApiClient) -> Iterator[str]:
     )
 
 
-def _check_admitted(client: ApiClient) -> Iterator[str]:
+def _check_refused_in_system(client: ApiClient, namespace: str) -> Iterator[str]:
+    """Take a lease in each way in which a client can send an entry."""
+    deep = make_entry("z", json.loads(nest_fields(MAX_DEPTH + 1)))
+    theft = {"op": "replace", "path": "/spec/holderIdentity", "value": "thief"}
+    writes: dict[str, Write] = {
+        f"{levels} levels in protobuf": lambda lease, levels=levels: _nest_deeply(  # type: ignore[misc]
+            lease, levels, holderIdentity="thief"
+        )
+        for levels in (MAX_DEPTH + 1, *UNSPEAKABLE)
+    }
+    writes |= {
+        "9 levels in JSON": lambda lease: lease.put(entries=lambda old: [*old, deep], holderIdentity="thief"),
+        "9 levels by a merge patch": lambda lease: lease.patch(
+            {"metadata": {"managedFields": [deep]}, "spec": {"holderIdentity": "thief"}}
+        ),
+        "9 levels by a JSON patch": lambda lease: lease.patch(
+            [theft, {"op": "add", "path": "/metadata/managedFields/-", "value": deep}], JSON_PATCH
+        ),
+    }
+    for number, (name, write) in enumerate(writes.items()):
+        lease = OneLease(client, namespace, f"refused-{number}")
+        lease.create().expect(201)
+        lease.settle()
+        yield from _check_status(f"{namespace}: {name}", write(lease), 422)
+
+
+def _check_admitted(client: ApiClient, namespace: str) -> Iterator[str]:
     owned: dict[str, Any] = {"labels": {"a": "b"}, "ownerReferences": OWNERS[:3], "finalizers": ["a.b/c"]}
     writes: dict[str, Write] = {
         "a plain renewal": OneLease.put,
@@ -125,10 +172,10 @@ def _check_admitted(client: ApiClient) -> Iterator[str]:
         f"{MAX_DEPTH} levels": lambda lease: _nest_deeply(lease, MAX_DEPTH),
     }
     for number, (name, write) in enumerate(writes.items()):
-        lease = OneLease(client, NAMESPACE, f"admitted-{number}")
+        lease = OneLease(client, namespace, f"admitted-{number}")
         lease.create().expect(201)
         lease.settle()
-        yield from _check_status(name, write(lease), 200)
+        yield from _check_status(f"{namespace}: {name}", write(lease), 200)
 
 
 def _check_repair(client: ApiClient, lease: OneLease, version: str) -> Iterator[str]:
