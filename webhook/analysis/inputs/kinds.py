@@ -215,7 +215,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         name=request.name,
         object=request.old if act is Act.DELETED else request.new,
         old=request.old,
-        at=find_latest_stamp_of_writer(change.set_fields.owners_among(change.new_entries))
+        at=find_latest_stamp_of_writer(change.set_fields.find_owners(change.new_entries))
         if received is None
         else received,
         verb=_VERB_OF_OPTIONS.get(
