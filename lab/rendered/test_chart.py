@@ -171,6 +171,10 @@ def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
         for expression in entry["namespaceSelector"].get("matchExpressions", ()):
             if expression["key"] == "kubernetes.io/metadata.name":
                 assert expression["values"] == ["kube-system", "kube-node-lease", "kube-public", "guards"]
+    (depth,) = find_object(objects, "ValidatingAdmissionPolicy")["spec"]["matchConstraints"]["namespaceSelector"][
+        "matchExpressions"
+    ]
+    assert depth["values"] == ["kube-public", "guards"]
     if source == "cert-manager":
         (leaf,) = [thing for thing in objects if thing["kind"] == "Certificate" and "dnsNames" in thing["spec"]]
         assert leaf["spec"]["dnsNames"] == [f"lease-webhook.guards{end}" for end in (".svc", "", ".svc.cluster.local")]
