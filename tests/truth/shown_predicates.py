@@ -280,7 +280,8 @@ def _is_taken_again(facts: Facts, claim: Claim) -> bool:
     """Return whether another process renewed it, when it had expired, under the name that it had."""
     begin, end = _around(facts, claim)
     renewals = facts.find_writes(begin, end, lambda write: write.is_renewal and write.after.holder == claim["identity"])
-    is_named = f"after {claim['identity']} let it expire" in claim["text"]
+    name, text = claim["identity"], claim["text"]
+    is_named = f"after {name} let it expire" in text or f"had expired with {name} in it" in text
     return is_named and any(not facts.is_surely_live(one.begin) for one in renewals)
 
 
