@@ -79,10 +79,10 @@ def _list_stops(history: LeaseHistory, until: int | None) -> Iterator[Stop]:
     """Yield the long times without a renewal: between two of its own, and since the last one."""
     renewals, usual = history.renewals, _get_usual(history)
     last = [Silence(renewals.last, until)] if renewals.last is not None and until is not None else []
-    for one in (*renewals.silences, *last):
-        is_unseen = any(hole.start < one.end and one.start < hole.end for hole in renewals.unseen)
-        if one.length >= _MISSED * usual and not is_unseen:
-            yield Stop(history, one, usual)
+    for silence in (*renewals.silences, *last):
+        is_unseen = any(hole.start < silence.end and silence.start < hole.end for hole in renewals.unseen)
+        if silence.length >= _MISSED * usual and not is_unseen:
+            yield Stop(history, silence, usual)
 
 
 def _has_missed(renewals: Renewals, start: int, end: int) -> bool:

@@ -53,10 +53,10 @@ def list_owners_of_patch(patch: bytes) -> tuple[OwnerReference, ...]:
 
 
 def _list_marks_of_operations(operations: list[dict[str, object]]) -> Iterator[Mark]:
-    for one in operations:
-        _, _, part, key, *_ = [*_get_text(one, "path").split("/", 3), "", "", ""]
-        value = one.get("value")
-        if _get_text(one, "op") in {"add", "replace"} and part in _MARKS and key and isinstance(value, str):
+    for operation in operations:
+        _, _, part, key, *_ = [*_get_text(operation, "path").split("/", 3), "", "", ""]
+        value = operation.get("value")
+        if _get_text(operation, "op") in {"add", "replace"} and part in _MARKS and key and isinstance(value, str):
             yield Mark(part.removesuffix("s"), key.replace("~1", "/").replace("~0", "~"), value)
 
 
@@ -123,16 +123,16 @@ def _read_changes(patch: bytes) -> SpecChanges | None:
 
 def _read_operations(operations: list[object]) -> SpecChanges | None:
     changes: dict[str, object] = {}
-    for one in operations:
-        if _is_beside_spec(one):
+    for operation in operations:
+        if _is_beside_spec(operation):
             continue
-        if not isinstance(one, dict):
+        if not isinstance(operation, dict):
             return None
-        before, _, field = _get_text(one, "path").partition("/spec/")
-        op = _get_text(one, "op")
+        before, _, field = _get_text(operation, "path").partition("/spec/")
+        op = _get_text(operation, "op")
         if before or field not in _FIELDS or op not in {"add", "replace", "remove"}:
             return None
-        changes[field] = one.get("value") if op != "remove" else None
+        changes[field] = operation.get("value") if op != "remove" else None
     return changes
 
 

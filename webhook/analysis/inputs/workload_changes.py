@@ -111,9 +111,9 @@ def describe_workload_change(verb: str, sent: bytes) -> WorkloadChange:
         return _describe_patch(found.spec, template, [one for one in containers if one.directive != "delete"])
     # An update repeats what others set; who applies an object gives what it is to have.
     has = [f"replicas {found.spec.replicas}"] if is_applied and _is_number(found.spec.replicas) else []
-    for one in containers:
-        arguments = " ".join(_list_of_election([one.args]))
-        where = f" in {_name_container(one.name)}" if len(containers) > 1 else ""
+    for container in containers:
+        arguments = " ".join(_list_of_election([container.args]))
+        where = f" in {_name_container(container.name)}" if len(containers) > 1 else ""
         has.extend([f"{arguments}{where}"] if arguments else [])
     return WorkloadChange(words=f"which has {', '.join(has)}" if has else "")
 
@@ -193,8 +193,8 @@ def _note_removal(path: str, values: dict[str, object]) -> None:
     found = _PART.fullmatch(path)
     if found is not None and found["below"]:
         # The values after it move to other places.
-        for one in [one for one in values if _is_beside(one, [path])]:
-            del values[one]
+        for other in [one for one in values if _is_beside(one, [path])]:
+            del values[other]
     if path == _REPLICAS or found is not None:
         values[path] = None
 

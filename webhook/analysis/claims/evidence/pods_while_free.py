@@ -290,12 +290,12 @@ def _list_of_node_controller(
     Source: `MarkPodsNotReady` of kubernetes/kubernetes `pkg/controller/util/node`, and `AddPodDisruptionConditions`.
     """
     evicted = [one.at for one in histories.deleted_pods.list_deletions_of(*place, "") if _is_by_node_controller(one)]
-    for one in held:
-        is_status = one.act is PodAct.STATUS and _is_by_node_controller(one)
-        if is_status and not any(0 <= at - one.at <= _UNTIL_EVICTED for at in evicted):
-            pod = f"pod {format_name(one.name)}, which held it"
-            text = f"{describe_writer(one.writer)} wrote the status of {pod}, as it does when a node is not ready"
-            yield PodEvent(one.at, text)
+    for request in held:
+        is_status = request.act is PodAct.STATUS and _is_by_node_controller(request)
+        if is_status and not any(0 <= at - request.at <= _UNTIL_EVICTED for at in evicted):
+            pod = f"pod {format_name(request.name)}, which held it"
+            text = f"{describe_writer(request.writer)} wrote the status of {pod}, as it does when a node is not ready"
+            yield PodEvent(request.at, text)
 
 
 def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
@@ -305,9 +305,9 @@ def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
 def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Iterator[PodEvent]:
     """Yield what each did in the pod of a holder, or was to do to it, once for each."""
     groups: dict[Writer, list[PodRequest]] = {}
-    for one in requests:
-        if one.act is act:
-            groups.setdefault(one.writer.process, []).append(one)
+    for request in requests:
+        if request.act is act:
+            groups.setdefault(request.writer.process, []).append(request)
     for process, group in groups.items():
         first, last = group[0], group[-1]
         again = f", {len(group)} times until {format_clock(last.at, now)}" if len(group) > 1 else ""

@@ -151,9 +151,9 @@ def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Coll
     """
     deleted = {(one.kind, one.name) for one in writes if one.verb == "deleted"}
     by_user: dict[str, set[tuple[str, str]]] = {}
-    for one in history.requests.refusals:
-        if one.lacks_rights:
-            by_user.setdefault(one.writer.user, set()).update(deleted.intersection(one.missing_roles))
+    for refusal in history.requests.refusals:
+        if refusal.lacks_rights:
+            by_user.setdefault(refusal.writer.user, set()).update(deleted.intersection(refusal.missing_roles))
     return set().union(*by_user.values()) if all(by_user.values()) else set()
 
 
@@ -275,11 +275,11 @@ def _may_explain_rewriting(write: RelatedWrite, scene: _Scene) -> bool:
 
 def _list_collected(history: LeaseHistory, since: int) -> Iterator[Tenure]:
     """Yield the holders whose lease was deleted within the next minutes as no owner of it existed."""
-    for one in history.tenures:
-        who, until = one.deletion.by, one.until
+    for tenure in history.tenures:
+        who, until = tenure.deletion.by, tenure.until
         is_collected = who is not None and who.user == GARBAGE_COLLECTOR
         if is_collected and until is not None and since <= until <= since + _NEAR:
-            yield one
+            yield tenure
 
 
 def _is_among(write: RelatedWrite, owners: Iterable[OwnerReference]) -> bool:

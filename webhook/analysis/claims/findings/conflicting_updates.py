@@ -62,11 +62,11 @@ class ConflictingUpdates(Struct, frozen=True):
 def find_conflicting_updates(history: LeaseHistory) -> list[ConflictingUpdates]:
     """Return the updates that would have made another one the holder, by writer and by who was the holder then."""
     groups: dict[tuple[Writer, str, bool], list[Refusal]] = {}
-    for one in history.requests.refusals:
-        tenure = history.find_tenure_at(one.received)
-        if tenure is not None and _asks_for_another(history, tenure, one):
+    for refusal in history.requests.refusals:
+        tenure = history.find_tenure_at(refusal.received)
+        if tenure is not None and _asks_for_another(history, tenure, refusal):
             is_cut = history.requests.has_forgotten_since(tenure.since)
-            groups.setdefault((one.writer.process, tenure.holder, is_cut), []).append(one)
+            groups.setdefault((refusal.writer.process, tenure.holder, is_cut), []).append(refusal)
     return [
         ConflictingUpdates(writer, held, tuple(refused), is_cut) for (writer, held, is_cut), refused in groups.items()
     ]

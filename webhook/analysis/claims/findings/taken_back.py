@@ -73,11 +73,11 @@ def find_taken_back(history: LeaseHistory) -> TakenBack | None:
         return None
     sets, clears = list[ElectionFieldChange](), list[ElectionFieldChange]()
     setter = next((one.writer for one in reversed(changes) if one.is_set), None)
-    for one in changes:
-        if one.is_set and one.writer == setter:
-            sets.append(one)
-        elif sets and not one.is_set and one.writer == last.writer:
-            clears.append(one)
+    for change in changes:
+        if change.is_set and change.writer == setter:
+            sets.append(change)
+        elif sets and not change.is_set and change.writer == last.writer:
+            clears.append(change)
     is_by_one = setter is not None and setter == last.writer
     if len(clears) < _MIN_TIMES or is_by_one:
         return None

@@ -275,9 +275,9 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_s
 def _keep_order(edits: Iterable[LeaseEvent]) -> Iterator[_Event]:
     """Yield edits, given as they were stored, with times that keep this order: a stamp has no fraction of a second."""
     latest = 0
-    for one in edits:
-        latest = max(latest, one.at) if latest // SECOND == one.at // SECOND else one.at
-        yield latest, describe_edit(one)
+    for edit in edits:
+        latest = max(latest, edit.at) if latest // SECOND == edit.at // SECOND else edit.at
+        yield latest, describe_edit(edit)
 
 
 def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
@@ -358,8 +358,8 @@ def _is_change_and_return(group: Sequence[RelatedWrite]) -> bool:
 def _join_repeated(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWrite]]:
     """Return the groups, with those in one of which the same was done again and again, whoever held the lease."""
     by_text: dict[str, list[RelatedWrite]] = {}
-    for one in (one for group in groups for one in group):
-        by_text.setdefault(describe_related_write(one), []).append(one)
+    for write in (one for group in groups for one in group):
+        by_text.setdefault(describe_related_write(write), []).append(write)
     often = [group for group in by_text.values() if len(group) >= _MANY]
     known = {describe_related_write(group[0]) for group in often}
     return [*(group for group in groups if describe_related_write(group[0]) not in known), *often]

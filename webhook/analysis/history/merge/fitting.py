@@ -111,11 +111,11 @@ def _find_possible_patches(
     """
     is_rewritten = not any(is_as_asked(one.observation, states[number].observation) for one in makers)
     fitting = {id(one) for one in makers}
-    for one in near:
-        is_patch = one.observation.verb == "patch" and not one.observation.is_beside_spec
-        is_open = is_patch and id(one) not in used and id(one) not in fitting
-        if is_open and (is_rewritten or not has_made_another(one.observation, states, number)):
-            yield one
+    for item in near:
+        is_patch = item.observation.verb == "patch" and not item.observation.is_beside_spec
+        is_open = is_patch and id(item) not in used and id(item) not in fitting
+        if is_open and (is_rewritten or not has_made_another(item.observation, states, number)):
+            yield item
 
 
 def _select_known_makers(fitting: list[DatedItem], states: Sequence[DatedItem], number: int) -> list[DatedItem]:

@@ -80,12 +80,12 @@ def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -
     replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
     updates = [one for one in others if one.is_stored_write and _is_unanswered(one.observation)]
     times = Counter(one.observation.replaces for one in updates)
-    for one in updates:
-        named = one.observation.replaces
+    for update in updates:
+        named = update.observation.replaces
         if named in replaced:
-            one.item = replace(one.observation, object=None, is_beside_spec=True)
+            update.item = replace(update.observation, object=None, is_beside_spec=True)
         elif times[named] > 1:
-            one.item = replace(one.observation, object=None, may_change_nothing=True)
+            update.item = replace(update.observation, object=None, may_change_nothing=True)
 
 
 def _is_unanswered(seen: Observation) -> bool:
