@@ -53,6 +53,8 @@ def test_renewals_outside_of_the_window_are_left_out(
         pytest.param(0, 45, 0, id="before the first"),
         pytest.param(0, 70, 1, id="before the second"),
         pytest.param(65, 100, 1, id="after the first"),
+        pytest.param(45, 100, 2, id="from a time without a holder on"),
+        pytest.param(80, 100, 1, id="from the second on"),
         pytest.param(85, 100, 0, id="after both"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 from operator import attrgetter
 from typing import Final, TypeVar
@@ -299,21 +299,21 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
         if span.ends is None or span.ends > begins
     )
     # Spans that were drawn together hide changes, which are still within.
-    outside = _count_changes(lane.spans) - _count_changes(spans)
+    outside = [at for at in _list_changes(lane.spans) if not begins <= at <= ends]
     return replace(
         lane,
         renewed_before=renewed_before,
         spans=spans,
         ticks=ticks,
         marks=tuple(mark for mark in lane.marks if _get_end(mark) >= begins and mark.begins <= ends),
-        handovers=max(0, lane.handovers - outside),
+        handovers=max(0, lane.handovers - len(outside)),
     )
 
 
-def _count_changes(spans: Iterable[Span]) -> int:
-    """Return how often a holder follows another one, and not who wrote for it before it was named."""
-    named = [span for span in spans if span.holder]
-    return len([1 for one, following in pairwise(named) if not _is_same_holder(one, following)])
+def _list_changes(spans: Iterable[Span]) -> Iterator[int]:
+    """Yield when a holder follows another one, and not who wrote for it before it was named."""
+    named = (span for span in spans if span.holder)
+    return (following.begins for before, following in pairwise(named) if not _is_same_holder(before, following))
 
 
 def _is_same_holder(before: Span, after: Span) -> bool:
