@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.rendered.chart import CHART, SOURCES, render_chart, run_helm
+from tools.rendered.chart import CHART, POLICY_SCHEMA, SOURCES, embed_policy_schema, render_chart, run_helm
 from tools.rendered.rendering import DEPLOY, Object, compose_overlay, find_object, load_objects, render
 
 NAMES = {
@@ -112,6 +112,8 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
     assert {file.name for file in (CHART / "files").iterdir()} == set(SOURCES)
     for name, source in SOURCES.items():
         assert (CHART / "files" / name).read_bytes() == (DEPLOY / source).read_bytes(), f"{name}: run `make derived`"
+    schema = (CHART / "values.schema.json").read_text("utf-8")
+    assert embed_policy_schema(schema, POLICY_SCHEMA.read_text("utf-8")) == schema
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,11 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
         pytest.param({"extraArgs": ["verbose"]}, "extraArgs", id="an argument that is no flag"),
         pytest.param({"hostNetwork": {"port": 443}}, "port", id="a port that needs a right"),
         pytest.param({"policy": {"inline": {"preset": "lax"}}}, "preset", id="an unknown preset"),
+        pytest.param(
+            {"policy": {"inline": {"rules": {"takeover-befor-expiry": {"mode": "deny"}}}}},
+            "takeover-befor-expiry",
+            id="an unknown rule",
+        ),
         pytest.param({"networkPolicy": {"from": [{"cidr": "192.0.2.0/24"}]}}, "cidr", id="a peer of no kind"),
         pytest.param({"certificate": {"source": "given"}}, "caBundle", id="a given certificate without its CA"),
         pytest.param(

@@ -1,6 +1,7 @@
 """Helm, and the manifests of the chart, copied by `make derived` from where kustomize reads them."""
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,8 @@ SOURCES = {
     "dashboard.json": "components/monitoring/dashboard.json",
 }
 """Name in the chart's `files`, and where it comes from in deploy/."""
+POLICY_SCHEMA = DEPLOY.parent / "webhook/admission/policy/policy.schema.json"
+_DEFINITIONS = '  "$defs": {\n'
 
 
 def find_helm() -> Path:
@@ -87,12 +90,31 @@ def render_chart(values: dict[str, Any], namespace: str = "lease-webhook") -> li
 
 
 def copy_manifests() -> None:
-    """Copy the manifests into the chart."""
+    """Copy the manifests, and the schema of policies, into the chart."""
     target = CHART / "files"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     for name, source in SOURCES.items():
         shutil.copyfile(DEPLOY / source, target / name)
+    schema = CHART / "values.schema.json"
+    schema.write_text(embed_policy_schema(schema.read_text("utf-8"), POLICY_SCHEMA.read_text("utf-8")), "utf-8")
+
+
+def embed_policy_schema(values_schema: str, policy_schema: str) -> str:
+    """Return the schema of the chart's values with the definitions of the policy's at its end, by which Helm checks it.
+
+    Helm's regular expressions have no lookahead, so patterns stay out; the pods check them when they load the policy.
+    """
+    rest = values_schema.partition(f",\n{_DEFINITIONS}")[0].rstrip().removesuffix("\n}")
+    definitions = _drop_patterns(json.loads(policy_schema)["$defs"])
+    lines = (f"    {json.dumps(name)}: {json.dumps(schema)}" for name, schema in definitions.items())
+    return f"{rest},\n{_DEFINITIONS}" + ",\n".join(lines) + "\n  }\n}\n"
+
+
+def _drop_patterns(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _drop_patterns(value) for key, value in schema.items() if key not in {"pattern", "propertyNames"}}
+    return [_drop_patterns(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def fill_addresses(text: str, url: str, image: str) -> str:
