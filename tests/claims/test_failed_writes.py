@@ -7,6 +7,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, follow_both, follow_log
 from tests.history.test_failed_writes import fail_last, forget_last
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.inputs.items import Writer
 
@@ -153,3 +154,29 @@ def test_the_span_of_failures_begins_at_the_time_of_their_line() -> None:
     line = next(one for one in explain(server, follow_log).splitlines() if "failed with 504" in one)
     assert line.startswith("11:07:10Z: 4 writes by shop/db from pod db-0 failed with 504 within 30 s")
     assert server.now == begun + 40_000_000
+
+
+@pytest.mark.parametrize(
+    ("code", "pod", "name", "causes"),
+    [
+        pytest.param(500, "db-0", "db-0_1", ["failed"], id="of its pod, that failed"),
+        pytest.param(403, "db-0", "db-0_1", ["refused-other"], id="of its pod, that was refused"),
+        pytest.param(409, "", "db-0_1", ["conflict"], id="of its account without a pod, that conflicted"),
+        pytest.param(500, "", "db-1_1", [], id="of its account without a pod, for another holder"),
+        pytest.param(500, "db-1", "db-0_1", [], id="of another pod"),
+    ],
+)
+def test_a_write_after_the_expiry_leaves_its_cause(code: int, pod: str, name: str, causes: list[str]) -> None:
+    server = FakeServer()
+    db, mail, follower = (
+        server.elector(*names) for names in (("db-0", "shop/db"), ("m", "shop/mail"), ("db-1", "shop/db"))
+    )
+    together(20, db, mail)
+    for _ in follower.ticks(17):
+        follower.ask()
+    server.elector("db-0", "shop/db", pod=pod).fail_as(name, code, "no")
+    server.wait(1)
+    follower.take()
+    answer = make_account_json(account(follow_log(server), server.now))
+    (claim,) = (one for one in answer["claims"] if one["claim"] == "leader-lost")
+    assert claim["causes"] == ["stopped", "api-server", "network", *causes]

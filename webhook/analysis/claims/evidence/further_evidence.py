@@ -26,8 +26,10 @@ from webhook.analysis.history.lease import LeaseHistory
 
 def add_answers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence with what the answers to a holder, and to writers without a name, leave."""
-    seen = tuple(one for one in list_answers(evidence.own_answers) if one not in cause.possible_causes)
-    cause = replace(cause, possible_causes=(*cause.possible_causes, *seen))
+    causes = [*list_answers(evidence.own_answers)]
+    if cause.blame is Blame.UNKNOWN:
+        causes += [*list_answers(evidence.other_answers), *list_refusals(evidence.other_answers)]
+    cause = replace(cause, possible_causes=tuple(dict.fromkeys((*cause.possible_causes, *causes))))
     may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
     if not may_be_own or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
         return cause

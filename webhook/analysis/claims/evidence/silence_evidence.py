@@ -103,6 +103,16 @@ class SilenceEvidence:
         own = _drop_late_answers(own, self.start + estimate_last_work(self.history.duration))
         return list(self._drop_answers_after_outage(own))
 
+    @cached_property
+    def other_answers(self) -> Sequence[Refusal]:
+        """What came too late to explain a stop, or was for a writer that may be the holder, and under no other name."""
+        return [one for one in self._all_answers if one not in self.own_answers and self._may_be_for_holder(one)]
+
+    def _may_be_for_holder(self, answer: Refusal) -> bool:
+        if self.tenure is None or self.is_own(answer):
+            return True
+        return self.tenure.processes.may_be_own(answer.writer) and not is_under_another_name(self.tenure, answer)
+
     @property
     def kept_trying(self) -> bool:
         """Whether the holder tried again until it gave up, after a failure or a conflict, as clients do.
