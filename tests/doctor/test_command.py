@@ -295,9 +295,6 @@ def test_without_an_input_the_cluster_is_asked(
     out, err = capsys.readouterr()
     assert "kill-switch-on" not in out
     assert "\nthe ConfigMap in the cluster has another policy, which was not examined\n" in err
-    kubectl.write_text("#!/bin/sh\necho '{}'\n")
-    assert main(["doctor"]) == 0
-    assert capsys.readouterr().out == "safe: 0 webhook entries that leases can reach\n"
     kubectl.write_text('#!/bin/sh\necho "E1123 15:17 memcache" >&2; echo "refused" >&2; exit 1\n')
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"
@@ -312,8 +309,77 @@ def test_doctor_warns_that_it_does_not_read_standard_input(
     reader, writer = os.pipe()
     with open(reader) as piped, open(writer, "w"):  # noqa: PTH123 - descriptors
         monkeypatch.setattr("sys.stdin", piped)
-        assert main(["doctor"]) == 0
+        main(["doctor"])
     assert "the cluster is examined, not standard input: --input - reads that" in capsys.readouterr().err
+
+
+def listing_kubectl(directory: Path, *objects: dict[str, Any], policies: str = "") -> None:
+    """Write a kubectl that lists these objects of the cluster, but for policies if a command for those is given."""
+    listed = {"kind": "List", "apiVersion": "v1", "items": list(objects)}
+    (directory / "listed.json").write_text(json.dumps(listed))
+    kubectl = directory / "kubectl"
+    kubectl.write_text(
+        f'#!/bin/sh\ncase "$2" in *admissionpolicies*) {policies or "cat " + str(directory / "listed.json")};; '
+        f"*) cat {directory / 'listed.json'};; esac\n"
+    )
+    kubectl.chmod(0o755)
+
+
+def rule_policy() -> list[dict[str, Any]]:
+    """A policy of the API server that has rules of ours, and its binding."""
+    name = "lease-webhook-rules-leases-deny"
+    policy, binding = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+    return [
+        {"kind": policy, "metadata": {"name": name}, "spec": {}},
+        {"kind": binding, "metadata": {"name": name}, "spec": {"policyName": name}},
+    ]
+
+
+UNREADABLE = "echo 'Error: forbidden' >&2; exit 1"
+
+
+@pytest.mark.parametrize(
+    ("objects", "policies", "risk"),
+    [
+        pytest.param([], "", "none of its rules is in force", id="nothing is registered"),
+        pytest.param([], UNREADABLE, "could not be read", id="nothing is registered, and policies may not be read"),
+        pytest.param(rule_policy()[:1], "", "none of its rules is in force", id="a policy of rules that is not bound"),
+        pytest.param(rule_policy()[1:], "", "none of its rules is in force", id="a binding whose policy is gone"),
+        pytest.param(rule_policy(), "", "", id="the rules are policies"),
+        pytest.param(
+            [*rule_policy(), {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "other"}}],
+            "",
+            "",
+            id="the rules are policies, beside a webhook of others",
+        ),
+    ],
+)
+def test_a_cluster_without_a_registration_is_safe_only_if_policies_have_the_rules(
+    objects: list[dict[str, Any]],
+    policies: str,
+    risk: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listing_kubectl(tmp_path, *objects, policies=policies)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert main(["doctor", "--format", "json"]) == (1 if risk else 0)
+    out, err = capsys.readouterr()
+    found = [one for entry in json.loads(out)["entries"] for one in entry["findings"]]
+    assert [one["check"] for one in found] == (["not-registered"] if risk else [])
+    assert all(risk in one["risk"] for one in found)
+    assert ("the rules are in force as policies of the API server" in err) is not bool(risk)
+
+
+def test_an_installation_without_a_webhook_is_examined_before_it_is_applied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", "--policies-only", "--policy", "standard"]) == 0
+    printed = tmp_path / "install.yaml"
+    printed.write_text(capsys.readouterr().out)
+    assert main(["doctor", "--input", str(printed)]) == 0
+    assert "no webhook is registered: the rules are in force as policies" in capsys.readouterr().err
 
 
 FENCED = """
@@ -342,9 +408,12 @@ def test_objects_that_were_not_read_are_not_reported_missing(
 ) -> None:
     kubectl, policy = tmp_path / "kubectl", tmp_path / "policy.yaml"
     policy.write_text(FENCED)
+    config = document()["webhooks"][0]["clientConfig"]
+    at_a_url = {"url": "https://lease-webhook.example/validate", "caBundle": config["caBundle"]}
+    webhooks = written(tmp_path / "webhooks.yaml", document(clientConfig=at_a_url))
     kubectl.write_text(
         "#!/bin/sh\n"
-        'case "$2" in *webhook*|namespaces) echo "{}";; '
+        f'case "$2" in *webhook*) cat {webhooks};; namespaces) echo "{{}}";; '
         f'{kinds}) echo "{answer}" >&2; exit 1;; *) echo "{{}}";; esac\n'
     )
     kubectl.chmod(0o755)

@@ -161,6 +161,14 @@ def test_policies_of_the_api_server_need_no_webhook() -> None:
     assert seen(rules) == [Fact("API server's policy", "lease-webhook-rules-leases-deny: Deny")]
 
 
+def test_a_binding_of_rules_without_its_policy_puts_no_rule_in_force() -> None:
+    _, binding = bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny", validationActions=["Deny"])
+    assert [text.partition(":")[0] for text in wrong([binding])] == [
+        "not-registered",
+        "lease-webhook-rules-leases-deny",
+    ]
+
+
 def stamping(action: str = "Deny") -> list[dict[str, Any]]:
     shop = named("Namespace", "shop") | {"metadata": {"name": "shop", "labels": {"lease-webhook/stamp": "required"}}}
     return [

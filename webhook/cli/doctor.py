@@ -46,7 +46,7 @@ _EPILOG: Final = """\
 Exit codes:
   0  safe
   1  something to change
-  2  unreadable, or an input without a webhook configuration
+  2  unreadable, or an input with nothing to examine
 
 Examples:
   lease-webhook doctor
@@ -69,7 +69,8 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         print_message("the cluster is examined, not standard input: --input - reads that")
     found = _read_cluster(cluster) if path is None else _read_input(path)
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
-    if path is not None and not (found.configurations or found.refused or has_fences):
+    is_about_webhooks = bool(found.configurations or found.rule_policies)
+    if path is not None and not (is_about_webhooks or found.refused or has_fences):
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     reports = [Report(kind, "", (_report_malformed(error),)) for kind, error in found.refused]
     in_force = _find_policy(policy, found)
@@ -87,7 +88,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         reports += examine_stamps(found, in_force, round(now.timestamp() * 1e6))
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
-    if found.configurations:
+    if path is None or is_about_webhooks:
         reports += examine(found, in_force, now)
     for note in filter(None, (report.note for report in reports)):
         print_message(note)

@@ -23,6 +23,7 @@ from webhook.api_server.doctor.documents import (
 )
 from webhook.api_server.doctor.match_condition import check_condition, is_without_renewals
 from webhook.api_server.doctor.service import check_service, find_called_services
+from webhook.api_server.fence.objects import BINDING, POLICY
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
@@ -45,6 +46,12 @@ _RISKS: Final = {
     NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
     " its pods are moved; with the webhook down that can be all nodes at once.",
 }
+_POLICIES_ONLY: Final = "no webhook is registered: the rules are in force as policies of the API server"
+_NOT_CALLED: Final = "lease-webhook is not called for any write of a lease, so none of its rules is in force."
+_NOT_CALLED_AND_UNKNOWN: Final = (
+    "lease-webhook is not called for any write of a lease; policies of the API server, which can have its rules"
+    " instead, could not be read."
+)
 _FIX_OF_OTHERS: Final = (
     "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it; docs/install.md"
     " says how in Kyverno and Gatekeeper."
@@ -93,14 +100,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
             yield Report(subject, "", tuple(check_coverage(ours)))
         dedicated += ours
     if not dedicated:
-        caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
-        found = report_danger(
-            "not-registered",
-            f"no webhook has the group coordination.k8s.io in its rules{caught}",
-            "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
-            "apply one of deploy/overlays, or what `lease-webhook install` prints.",
-        )
-        yield Report("all configurations", "", (found,))
+        yield _report_no_registration(documents, others)
         return
     for (place, _), entry in find_called_services(dedicated).items():
         of_service = tuple(check_service(entry, documents))
@@ -114,6 +114,20 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
     if policy:
         labels = {name: one.metadata.labels or {} for name, one in documents.find_by_name("Namespace").items()}
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
+
+
+def _report_no_registration(documents: Documents, others: Sequence[str]) -> Report:
+    """Return the report where no webhook is registered for leases; `others` are reached by a wildcard."""
+    if documents.rule_policies:
+        return Report("all configurations", "", (), note=_POLICIES_ONLY)
+    caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
+    found = report_danger(
+        "not-registered",
+        f"no webhook has the group coordination.k8s.io in its rules{caught}",
+        _NOT_CALLED_AND_UNKNOWN if documents.unread.intersection((POLICY, BINDING)) else _NOT_CALLED,
+        "apply one of deploy/overlays, or what `lease-webhook install` prints.",
+    )
+    return Report("all configurations", "", (found,))
 
 
 def check_wildcards(entry: WebhookEntry) -> Iterable[ReportFinding]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from webhook.api_server.fence import objects as fence
+from webhook.api_server.rule_policies import RULE_POLICIES
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import GROUP, Resource
@@ -351,6 +352,13 @@ class Documents:
     def dedicated(self) -> list[WebhookEntry]:
         """The webhooks that are about leases, rather than called for everything."""
         return [entry for one in self.configurations for entry in one.entries if entry.webhook.is_dedicated]
+
+    @property
+    def rule_policies(self) -> list[ClusterObject]:
+        """The policies of the API server that have rules of ours, and are bound: others are not in force."""
+        bindings = {one.spec.get("policyName") for one in self.find_all(fence.BINDING)}
+        policies = self.find_by_name(fence.POLICY).items()
+        return [policy for name, policy in policies if name.startswith(RULE_POLICIES) and name in bindings]
 
     @property
     def namespaces(self) -> set[str]:

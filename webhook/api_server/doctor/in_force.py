@@ -25,8 +25,7 @@ from webhook.api_server.doctor.documents import (
     may_select,
 )
 from webhook.api_server.doctor.service import check_service, report_closed_port
-from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, POLICY
-from webhook.api_server.rule_policies import RULE_POLICIES
+from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Operation, UserInfo
 from webhook.kubernetes.selectors import Selector, is_met, list_requirements
@@ -164,7 +163,7 @@ def find_cause(
     if policy and policy.mode is Mode.OFF:
         return "the policy has mode off, so every write is allowed"
     if not found.dedicated:
-        may_be_other = VALIDATING in found.unread or any(_find_rule_policies(found))
+        may_be_other = VALIDATING in found.unread or bool(found.rule_policies)
         return "" if may_be_other else "no webhook is registered for leases"
     namespace_object = found.find_by_name("Namespace").get(namespace)
     labels = None if namespace_object is None else namespace_object.metadata.labels or {}
@@ -217,7 +216,7 @@ def describe_exclusion(found: Documents, namespace: str) -> str:
     namespace_object = found.find_by_name("Namespace").get(namespace)
     known = None if namespace_object is None else namespace_object.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
-    selectors |= dict(_find_rule_policies(found))
+    selectors |= dict(_find_selectors_of_rules(found))
     if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):
         return ""
     labels |= {key: value or "" for key, value in (known or {}).items()}
@@ -232,17 +231,15 @@ def describe_exclusion(found: Documents, namespace: str) -> str:
     return f"namespace {namespace} is out of scope: {'; '.join(parts)}"
 
 
-def _find_rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
+def _find_selectors_of_rules(found: Documents) -> Iterator[tuple[str, Selector | None]]:
     """Yield the rules that are policies with what they select; one that cannot be read selects everything."""
-    bound = {one.spec.get("policyName") for one in found.find_all(BINDING)}
-    for name, policy in found.find_by_name(POLICY).items():
-        if name.startswith(RULE_POLICIES) and name in bound:
-            constraints = policy.spec.get("matchConstraints")
-            chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
-            try:
-                yield name, convert(chosen, Selector | None)
-            except ValidationError:
-                yield name, None
+    for policy in found.rule_policies:
+        constraints = policy.spec.get("matchConstraints")
+        chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
+        try:
+            yield policy.metadata.name, convert(chosen, Selector | None)
+        except ValidationError:
+            yield policy.metadata.name, None
 
 
 def find_facts(
@@ -255,8 +252,7 @@ def find_facts(
     except PolicyError as error:
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
     bindings = [*found.find_all(BINDING), *found.find_all(MUTATING_BINDING)]
-    has_rules = any(one.metadata.name.startswith(RULE_POLICIES) for one in bindings)
-    if VALIDATING not in found.unread and (found.dedicated or not has_rules):
+    if VALIDATING not in found.unread:
         yield from _describe_configuration(found, policy, now)
         for handshake in handshakes:
             yield from _describe_handshake(handshake)
