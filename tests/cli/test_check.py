@@ -1,5 +1,6 @@
 """`check`: what a person reads, what a program reads, and the exit code."""
 
+import gzip
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from tests.factories import (
     put,
     to_bytes,
 )
+from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from webhook.cli.main import main
 
@@ -233,6 +235,29 @@ def test_directories_are_searched_and_indexes_left_out(run: Run) -> None:
     code, out, err = run("--format", "json", "sub")
     assert (code, err) == (0, "")
     assert [line["source"] for line in lines(out)] == ["sub/b.yaml#1", "sub/deep/a.jsonl#1"]
+
+
+def test_rotated_logs_of_a_directory_are_evaluated(run: Run) -> None:
+    Path("logs").mkdir()
+    written = {"audit.log": "a", "audit.log.1": "b", "audit.log.2.gz": "c", "audit.ndjson": "d"}
+    for file, name in written.items():
+        event = to_bytes(
+            make_event(put("verb", "create"), put("objectRef.name", name), put("responseObject.metadata.name", name))
+        )
+        Path("logs", file).write_bytes(gzip.compress(event) if file.endswith(".gz") else event)
+    code, out, _ = run("--format", "json", "logs")
+    assert code == 0
+    assert sorted(line["name"] for line in lines(out)) == ["a", "b", "c", "d"]
+
+
+def test_archives_and_manual_pages_of_a_directory_are_skipped(run: Run) -> None:
+    Path("all").mkdir()
+    Path("all/chart.tar.gz").write_bytes(gzip.compress(bytes(range(256)) * 20))
+    Path("all/lease.1").write_text(".TH LEASE 1\n.SH NAME\nlease: [\n")
+    write("all/lease.yaml", make_lease())
+    code, out, _ = run("all")
+    assert code == 0
+    assert out == "1 evaluated: 1 allowed; 2 skipped (not a Kubernetes object 2)\n"
 
 
 def test_what_a_directory_holds_besides_is_skipped(run: Run) -> None:

@@ -21,7 +21,7 @@ from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_in_cluster, list_items, list_lease_names
-from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
+from webhook.analysis.inputs.files import SUFFIXES, find_inputs
 from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, Unreadable
 from webhook.analysis.inputs.meter import Meter
 from webhook.analysis.inputs.stamp_reader import StampReader
@@ -153,7 +153,7 @@ def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
     @wraps(function)
     def with_leases(leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
         # in/audit.log is a name that a lease may have, too.
-        suffixes = () if given["inputs"] else LOG_SUFFIXES
+        suffixes = () if given["inputs"] else SUFFIXES
         refuse_files(word for word in leases if word.endswith(suffixes) or not _is_lease(word))
         return function(leases=leases, **given)
 

@@ -49,10 +49,11 @@ if TYPE_CHECKING:
 
 INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
-SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml", ".log")
-"""Suffixes of the files below a directory that are evaluated."""
-LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".gz", *(f".{number}" for number in range(1, 100)))
-"""Suffixes of the files below a directory that are observed; logrotate numbers old logs."""
+SUFFIXES: Final = (
+    *(".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".log", ".gz"),
+    *(f".{number}" for number in range(1, 100)),
+)
+"""Suffixes of the files below a directory that are read; logrotate numbers old logs."""
 
 _PIECE: Final = 1024 * 1024
 """Bytes that are read at once; from a pipe, as many as are available."""
@@ -205,7 +206,7 @@ def read_for_check(
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             named.append((path, skip_named))
         else:
-            below = find_files(Path(path), SUFFIXES, ignore)
+            below = find_files(Path(path), ignore)
             named += [(found, skip_found) if isinstance(found, str) else found for found in below]
     meter.size += sum(_get_size(one[0]) for one in named if isinstance(one, tuple))
     for item in named:
@@ -405,17 +406,15 @@ def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
 
 
 def list_files(path: str) -> Iterator[str | Unreadable | OtherObject]:
-    """Yield a file or standard input, or what `find_files` finds below a directory to observe."""
+    """Yield a file or standard input, or what `find_files` finds below a directory."""
     if path == STANDARD_INPUT or not _is_directory(Path(path)):
         yield path
     else:
-        yield from find_files(Path(path), LOG_SUFFIXES)
+        yield from find_files(Path(path))
 
 
-def find_files(
-    directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()
-) -> Iterator[str | Unreadable | OtherObject]:
-    """Yield the path of every file below a directory that has one of the suffixes, in order of names.
+def find_files(directory: Path, ignore: Sequence[str] = ()) -> Iterator[str | Unreadable | OtherObject]:
+    """Yield the path of every file below a directory that has one of SUFFIXES, in order of names.
 
     Links to directories are not followed, and indexes are left out. What is hidden, matches a shell pattern of `ignore`
     by its name or by its path below the directory, or that is not a file, is foreign.
@@ -424,7 +423,7 @@ def find_files(
     while waiting:
         path = waiting.pop()
         is_folder = path == directory or (_is_directory(path) and not path.is_symlink())
-        if path != directory and (path.name == INDEX or not (is_folder or path.suffix in suffixes)):
+        if path != directory and (path.name == INDEX or not (is_folder or path.suffix in SUFFIXES)):
             continue
         place = Place(str(path), is_only=True)
         try:
