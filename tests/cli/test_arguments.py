@@ -1,7 +1,10 @@
 """Inputs are options, everywhere but in `check`: a file as an argument is refused in one line that says so."""
 
 import io
+import os
 import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -97,6 +100,60 @@ def test_what_is_piped_is_read_only_if_it_is_named(
     assert main(command.split()) == 2
     assert "kubectl" in capsys.readouterr().err
     assert piped.tell() == 0
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Makes standard input a pipe with these bytes, to which a command may still write."""
+    with ExitStack() as opened:
+
+        def install(data: bytes, *, is_closed: bool = False) -> None:
+            reader, writer = os.pipe()
+            os.write(writer, data)
+            opened.callback(os.close, writer) if not is_closed else os.close(writer)
+            monkeypatch.setattr("sys.stdin", opened.enter_context(open(reader)))  # noqa: PTH123 - a descriptor
+
+        yield install
+
+
+@pytest.mark.parametrize(
+    ("command", "what_reads_it"),
+    [
+        *((command, "--input -") for command in (*COMMANDS[:-1], "writers shop/checkout", "export alerts")),
+        ("check", "the argument -"),
+    ],
+)
+def test_a_pipe_that_is_not_read_is_mentioned_with_what_reads_it(
+    command: str, what_reads_it: str, pipe: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe(b"{}")
+    assert main(command.split()) == 2
+    expected = f"the cluster is examined, not standard input: {what_reads_it} reads that\n"
+    assert capsys.readouterr().err.count(expected) == 1
+
+
+@pytest.mark.parametrize("command", ["check --old -", "audit --in-cluster", "why --input -"])
+def test_a_pipe_that_is_read_or_not_asked_for_is_not_mentioned(
+    command: str, pipe: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe(b"{}", is_closed=True)
+    assert main(command.split()) == 2
+    assert "not standard input" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("is_closed", "is_mentioned"),
+    [
+        pytest.param(False, True, id="a command that has not written yet"),
+        pytest.param(True, False, id="the closed pipe that cron gives a job"),
+    ],
+)
+def test_a_pipe_without_a_byte_is_mentioned_while_something_may_come(
+    is_closed: bool, is_mentioned: bool, pipe: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe(b"", is_closed=is_closed)
+    assert main(["why"]) == 2
+    assert ("not standard input" in capsys.readouterr().err) is is_mentioned
 
 
 @pytest.mark.parametrize("command", ["why", "timeline", "suggest bindings", "policy show"])

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -298,19 +297,6 @@ def test_without_an_input_the_cluster_is_asked(
     kubectl.write_text('#!/bin/sh\necho "E1123 15:17 memcache" >&2; echo "refused" >&2; exit 1\n')
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"
-
-
-def test_doctor_warns_that_it_does_not_read_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "kubectl").write_text("#!/bin/sh\necho '{}'\n")
-    (tmp_path / "kubectl").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    reader, writer = os.pipe()
-    with open(reader) as piped, open(writer, "w"):  # noqa: PTH123 - descriptors
-        monkeypatch.setattr("sys.stdin", piped)
-        main(["doctor"])
-    assert "the cluster is examined, not standard input: --input - reads that" in capsys.readouterr().err
 
 
 def listing_kubectl(directory: Path, *objects: dict[str, Any], policies: str = "") -> None:

@@ -210,7 +210,9 @@ def _read(options: _Options, progress: Progress) -> _Run:
         skip_named=options.skip_foreign,
         meter=progress.meter,
     )
-    history = None if options.paths else read_for_history((), widen_to_all_namespaces(options.cluster))
+    instead = "" if options.old == STANDARD_INPUT else "the argument -"
+    cluster = widen_to_all_namespaces(options.cluster)
+    history = None if options.paths else read_for_history((), cluster, instead=instead)
     user = make_user_info(options.user, options.groups) if options.user else None
     evaluator = Evaluator(policies, received, options.now, user, Writes(options.all_logs))
     outcomes = progress.track_reading(evaluator.evaluate_all(items, options.old, history))

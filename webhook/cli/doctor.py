@@ -25,7 +25,7 @@ from webhook.api_server.doctor.fences_and_stamps import (
 )
 from webhook.cli.absence import explain_emptiness
 from webhook.cli.options import Command, complete_files, format_option, policy_option
-from webhook.cli.reading import cluster_options, has_pipe, refuse_files
+from webhook.cli.reading import cluster_options, print_unread_pipe, refuse_files
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style, wrap_on_terminal
 from webhook.findings import ReportFinding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
@@ -65,8 +65,8 @@ Examples:
 def command(*, words: tuple[str, ...], path: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
     _refuse(words)
     now = dt.datetime.now(dt.UTC)
-    if path is None and has_pipe():
-        print_message("the cluster is examined, not standard input: --input - reads that")
+    if path is None:
+        print_unread_pipe()
     found = _read_cluster(cluster) if path is None else _read_input(path)
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     is_about_webhooks = bool(found.configurations or found.rule_policies)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import select
 import stat
 import sys
 import time
@@ -179,10 +180,24 @@ def _complete_names(ctx: click.Context, _param: click.Parameter, incomplete: str
     return [CompletionItem(one) for one in list_lease_names(cluster) if one.startswith(incomplete)]
 
 
-def has_pipe() -> bool:
-    """Return whether another command writes to standard input."""
+def print_unread_pipe(instead: str = "--input -") -> None:
+    """Say that what another command writes to standard input is not read, and what reads it."""
+    if _has_pipe():
+        print_message(f"the cluster is examined, not standard input: {instead} reads that")
+
+
+def _has_pipe() -> bool:
+    """Return whether another command writes to standard input, or has written to it.
+
+    A pipe that was closed without a byte is what cron and CI runners give to their jobs.
+    """
     try:
-        return stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode)
+        number = sys.stdin.fileno()
+        if not stat.S_ISFIFO(os.fstat(number).st_mode):
+            return False
+        poll = select.poll()
+        poll.register(number, select.POLLIN)
+        return poll.poll(0) != [(number, select.POLLHUP)]
     except (AttributeError, OSError, ValueError):
         return False  # it is closed, or no file
 
@@ -219,12 +234,14 @@ def read_for_history(
     is_in_cluster: bool = False,
     resources: Sequence[str] = (),
     progress: Progress | None = None,
+    instead: str = "--input -",
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
     Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, which also lists `resources`,
-    or, if `is_in_cluster`, with the service account of the pod that this runs in. The `policy` file says where stamps
-    are believed. `progress` is shown meanwhile.
+    or, if `is_in_cluster`, with the service account of the pod that this runs in. A pipe that is not read then is
+    mentioned, with what reads it `instead`, unless that is "". The `policy` file says where stamps are believed.
+    `progress` is shown meanwhile.
     """
     # Objects that are read have no cycles, and 100,000 leases are many objects.
     gc.set_threshold(_COLLECTED)
@@ -238,6 +255,8 @@ def read_for_history(
     elif is_in_cluster:
         items = _take_until_stopped(list_in_cluster(cluster, notes, with_pods=with_pods), meter)
     else:
+        if instead:
+            print_unread_pipe(instead)
         items = _take_until_stopped(list_items(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0
     gaps: deque[RecordingGap] = deque(maxlen=MAX_NAMED)

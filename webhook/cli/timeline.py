@@ -109,6 +109,8 @@ def command(
         if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):
             words = "no lease, -o, --format, --now and --policy, and no --namespace with --input"
             raise Failure(f"--serve shows everything in a browser: it takes {words}")
+        if not inputs:
+            reading.print_unread_pipe()
         return _serve(inputs, cluster, "127.0.0.1:0" if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.grants import format_rights, read_access
 from webhook.cli.options import Command, format_option, parse_lease_name
-from webhook.cli.reading import cluster_options, input_option
+from webhook.cli.reading import cluster_options, input_option, print_unread_pipe
 from webhook.cli.terminal import encode_line
 
 _HELP: Final = """\
@@ -38,6 +38,8 @@ Examples:
 @cluster_options
 def command(*, lease: str, inputs: tuple[str, ...], output: str, cluster: Cluster) -> int:
     namespace, name = parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME")
+    if not inputs:
+        print_unread_pipe()
     rights = read_access(inputs, cluster, namespace).find_rights(namespace, name)
     if output == "json":
         print(encode_line({"namespace": namespace, "name": name, **to_builtins(rights)}))
