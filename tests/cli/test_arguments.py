@@ -120,6 +120,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     ("command", "what_reads_it"),
     [
         *((command, "--input -") for command in (*COMMANDS[:-1], "writers shop/checkout", "export alerts")),
+        ("timeline --serve", "--input -"),
         ("check", "the argument -"),
     ],
 )

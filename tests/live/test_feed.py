@@ -56,6 +56,7 @@ def test_only_what_has_changed_since_a_version_is_given(clock: Clock) -> None:
     together(4, a, m)
     seen(feed, server, clock)
     assert names(feed, 0) == ["db", "mail"]
+    assert feed.lease_count == 2
     version = feed.version
     assert names(feed, version) == []
     together(2, m)

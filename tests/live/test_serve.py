@@ -167,15 +167,49 @@ def test_a_broken_part_of_an_input_is_named_on_one_line(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.startswith(f"{tmp_path}/a\\x1b[2J.json#1: line 1, column 2: not JSON")
 
 
-def test_without_kubectl_the_page_says_why(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "webhook", "timeline", "--serve"]
-    environment = {**os.environ, "PATH": str(tmp_path)}
+def test_without_kubectl_and_an_input_there_is_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["timeline", "--serve"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "kubectl cannot be run (No such file or directory); --input serves what was recorded" in err
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "problem"),
+    [
+        pytest.param(
+            "echo 'error: no configuration has been provided' >&2; exit 1",
+            [],
+            "The watch of leases.coordination.k8s.io ended: no API server was reached",
+            id="a cluster that is not reached",
+        ),
+        pytest.param("exit 1", ["--input", "."], "no lease is in the input: . has no .json", id="an empty directory"),
+    ],
+)
+def test_why_the_page_is_empty_is_said_in_the_terminal_too(
+    script: str, words: list[str], problem: str, tmp_path: Path
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\n{script}\n")
+    kubectl.chmod(0o755)
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "empty").mkdir()
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT, env=environment
+        [sys.executable, "-m", "webhook", "timeline", "--serve", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path / "empty",
+        env=environment,
     ) as process:
         try:
             with Served(process).events() as events:
-                status = next(data["status"] for data in events if data["status"])
-            assert "kubectl cannot be run" in status
+                assert next(data["status"] for data in events if data["status"])
+            assert process.stderr is not None
+            printed = [process.stderr.readline(), process.stderr.readline()]
+            assert any(line.startswith(problem) for line in printed)
         finally:
             end(process)

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from webhook.analysis.inputs.cluster import CANDIDATES, Cluster, Complaints
-from webhook.analysis.inputs.items import Item
+from webhook.analysis.inputs.items import Item, OtherObject, Place
 from webhook.analysis.live import watch
-from webhook.analysis.live.watch import LiveWatch
+from webhook.analysis.live.watch import FirstFailure, LiveWatch
 from webhook.errors import InputError
 
 UNSERVED = 'error: the server doesn\'t have a resource type "leasecandidates"'
@@ -108,3 +108,18 @@ def test_a_user_who_may_not_watch_the_cluster_is_pointed_to_one_namespace(monkey
     for process in started:
         process.communicate()
     assert f"{forbidden}; -n NAMESPACE looks in one namespace" in listener.statuses[0]
+
+
+@pytest.mark.parametrize(
+    ("has_shown_something", "printed"), [(False, [OTHER]), (True, [])], ids=["from the start", "later"]
+)
+def test_why_a_watch_shows_nothing_is_printed_once(has_shown_something: bool, printed: list[str]) -> None:
+    lines: list[str] = []
+    listener = FirstFailure(lines.append)
+    listener.begin(CANDIDATES)
+    listener.show_status("")
+    if has_shown_something:
+        listener.observe(OtherObject(Place("kubectl"), "Pod"))
+    for _ in range(2):
+        listener.show_status(OTHER)
+    assert lines == printed

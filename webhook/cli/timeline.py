@@ -10,21 +10,21 @@ import time
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
 from webhook.admission.rules.expiry import BOUND
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.cluster import Cluster, require_kubectl
 from webhook.analysis.inputs.items import Item
 from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
-from webhook.cli.absence import refuse_absence, suggest_name
+from webhook.cli.absence import explain_absence, refuse_absence, suggest_name
 from webhook.cli.options import (
     FORMATS_OF_OTHERS,
     Command,
@@ -35,6 +35,9 @@ from webhook.cli.options import (
 )
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
+
+if TYPE_CHECKING:
+    from webhook.analysis.live.server import Feed
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
@@ -56,7 +59,7 @@ Examples:
   lease-webhook timeline shop/checkout --input leases.json --format json
   kubectl lease timeline --serve    # live, in a browser
 
-Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
+Exit codes: 0 it was drawn, or with --serve it was stopped, 2 no lease was found, or nothing could be read.
 """
 
 _FORMATS: Final = ("html", "json")
@@ -212,7 +215,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     """Serve what the paths, or kubectl, show at HOST:PORT until Ctrl-C or a signal that ends programs."""
     # The server of Python's library is for this alone.
     from webhook.analysis.live.server import Feed, LiveServer  # noqa: PLC0415
-    from webhook.analysis.live.watch import LiveWatch  # noqa: PLC0415
+    from webhook.analysis.live.watch import FirstFailure, Listeners, LiveWatch  # noqa: PLC0415
 
     host, _ = parse_endpoint(address)
     token = secrets.token_urlsafe(24)
@@ -220,7 +223,9 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     with _listen(address) as listener:
         port = listener.getsockname()[1]
         server = LiveServer(listener, feed, token, [host, "localhost"])
-        watch = None if paths else LiveWatch(feed, cluster)
+        if not paths:
+            require_kubectl("--input serves what was recorded")
+        watch = None if paths else LiveWatch(Listeners((feed, FirstFailure(print_message))), cluster)
         shown = f"[{host}]" if ":" in host else host
         threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
         try:
@@ -229,9 +234,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             if watch:
                 watch.start()
             else:
-                threading.Thread(
-                    target=feed.read, args=(reading.read_for_history(paths),), name="input", daemon=True
-                ).start()
+                threading.Thread(target=_read_into, args=(feed, paths), name="input", daemon=True).start()
             print(f"http://{shown}:{port}/{token}/", flush=True)
             print_message("Ctrl-C ends it")
             while True:
@@ -246,6 +249,12 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
                 watch.stop()
             server.shutdown()
     return 0
+
+
+def _read_into(feed: "Feed", paths: Sequence[str]) -> None:
+    feed.read(reading.read_for_history(paths))
+    if not feed.lease_count:
+        print_message(f"no lease is in the input{explain_absence(paths)}")
 
 
 def _listen(address: str) -> socket.socket:

@@ -92,6 +92,12 @@ class Feed:
         with self._changed:
             return self._version
 
+    @property
+    def lease_count(self) -> int:
+        """How many leases it has shown."""
+        with self._changed:
+            return self._builder.histories.lease_count
+
     def observe(self, item: Item) -> None:
         """Take in one item."""
         with self._changed:

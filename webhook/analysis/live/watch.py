@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from subprocess import Popen
 from typing import BinaryIO, Final, Protocol, cast
 
@@ -57,6 +57,27 @@ class Listeners(Struct, frozen=True):
         """Pass it on."""
         for listener in self.all:
             listener.show_status(status)
+
+
+class FirstFailure:
+    """Prints why a watch has shown nothing, once: what ends it later, and is tried again, concerns its page alone."""
+
+    def __init__(self, print_line: Callable[[str], None]) -> None:
+        self._print = print_line
+        self._is_over = False
+
+    def begin(self, resource: str) -> None:
+        """Nothing is known yet."""
+
+    def observe(self, item: Item) -> None:  # noqa: ARG002 - a Listener's signature
+        """Note that the watch works."""
+        self._is_over = True
+
+    def show_status(self, status: str) -> None:
+        """Print the first one."""
+        if status and not self._is_over:
+            self._is_over = True
+            self._print(status)
 
 
 class Listing(Struct):
