@@ -297,6 +297,63 @@ def test_labels_and_names_select(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run(capsys, "--input", path, "--now", NOW, "-o", "name", "-l", "team=shop")[1] == "shop/checkout\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param(["-l", "team=shop"], 1, "1 examined: 1 error\n", id="one has them"),
+        pytest.param(["-l", "team=shpo"], 2, "has the labels team=shpo\n", id="none has them"),
+        pytest.param(
+            ["-l", "team=shpo", "-n", "shop"],
+            2,
+            "no lease and no candidate of namespace shop has the labels team=shpo\n",
+            id="none of a namespace has them",
+        ),
+    ],
+)
+def test_only_what_has_the_labels_is_examined(
+    words: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labeled = make_lease(put("spec.leaseTransitions", 2**31 - 1), put("metadata.labels", {"team": "shop"}))
+    found, out, err = run(capsys, "--input", dump(tmp_path, FROZEN, labeled), "--now", NOW, *words)
+    assert found == code
+    assert said in out + err
+    assert ("0 examined" in out) is (code == 2)
+
+
+def test_labels_select_the_leases_of_a_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(3)
+    path = tmp_path / "watch.json"
+    path.write_bytes(server.watch())
+    assert run(capsys, "--input", str(path), "-l", "!team")[1].startswith("1 examined")
+    assert run(capsys, "--input", str(path), "-l", "team")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        pytest.param(
+            ["--check", "holder-clock,holder-gone"],
+            "2 examined: none of holder-clock, holder-gone; 2 findings of other checks not shown",
+            id="nothing of what was asked for",
+        ),
+        pytest.param(
+            ["--check", "transitions-jump"],
+            "2 examined: 1 error; 1 finding of other checks not shown",
+            id="one of what was asked for",
+        ),
+        pytest.param(
+            ["--check", "transitions-jump", "--severity", "error"], "2 examined: 1 error", id="others that are milder"
+        ),
+    ],
+)
+def test_findings_that_were_not_asked_for_are_counted(
+    words: list[str], summary: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run(capsys, "--input", dump(tmp_path, FROZEN, TIGHT), "--now", NOW, *words)
+    assert out.splitlines()[-1] == summary
+
+
 def test_yaml_is_json_in_another_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = dump(tmp_path, FROZEN, TIGHT)
     texts = [run(capsys, "--input", path, "--now", NOW, "-o", output)[1] for output in ("yaml", "json")]

@@ -124,7 +124,7 @@ def command(
     output: str,
 ) -> int:
     _refuse(words)
-    selection = Selection(checks=parse_checks(checks), labels=parse_labels(labels))
+    selection = Selection(checks=parse_checks(checks), labels=parse_labels(labels), selector=labels)
     in_force = load(policy) if policy else None
     inventory = Inventory(
         reading.find_evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ())
@@ -239,6 +239,10 @@ class Audit(Struct):
     """As of when a history is examined that was piped long after its end; "" for any other input."""
     labeled: set[Key] = field(default_factory=set)
     """The objects that have the labels of the selection."""
+    unlabeled: int = 0
+    """How many other leases and candidates there are."""
+    unasked: Counter[Severity] = field(default_factory=Counter)
+    """Findings of checks that the selection leaves out."""
 
     @property
     def leases(self) -> list[Key]:
@@ -249,15 +253,18 @@ class Audit(Struct):
     def run(self, items: Iterable[Item]) -> Iterator[ReportFinding]:
         """Yield every finding as soon as it is certain."""
         for finding in chain(chain.from_iterable(map(self._examine, items)), self._finish()):
-            if self._is_selected(finding):
-                self.by_check[finding.check, finding.severity] += 1
-                yield finding
+            subject = finding.subject
+            is_here = not self.only or subject.namespace in {"", self.only}
+            if not (is_here and self._is_labeled(subject.namespace, subject.name)):
+                continue
+            if not self.selection.has_check([finding]):
+                self.unasked[finding.severity] += 1
+                continue
+            self.by_check[finding.check, finding.severity] += 1
+            yield finding
 
-    def _is_selected(self, finding: ReportFinding) -> bool:
-        subject = finding.subject
-        is_here = not self.only or subject.namespace in {"", self.only}
-        is_labeled = not self.selection.labels or (subject.namespace, subject.name) in self.labeled
-        return is_here and is_labeled and self.selection.has_check([finding])
+    def _is_labeled(self, namespace: str, name: str) -> bool:
+        return not self.selection.labels or (namespace, name) in self.labeled
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of one severity."""
@@ -278,8 +285,11 @@ class Audit(Struct):
     def list_complaints(self) -> Iterator[str]:
         """Yield what the input does not show."""
         if not self.examined and not self.unreadable:
-            where = f" of namespace {self.only}" if self.only else ""
-            yield f"no lease and no candidate{where} is in the input{'' if self.only else explain_absence(self.paths)}"
+            nothing = f"no lease and no candidate{f' of namespace {self.only}' if self.only else ''}"
+            if self.unlabeled:
+                yield f"{nothing} has the labels {truncate(self.selection.selector, _MAX_NAME)}"
+            else:
+                yield f"{nothing} is in the input{'' if self.only else explain_absence(self.paths)}"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         if self.piped_late:
@@ -307,7 +317,7 @@ class Audit(Struct):
             yield from self._examine_stored(item)
 
     def _examine_stored(self, item: Observation) -> Iterator[ReportFinding]:
-        self._count_examined(item.namespace)
+        self._count_examined(item.namespace, item.name)
         if item.object is None:
             subject = ObjectName(item.kind, item.namespace, item.name)
             yield report_problem("object-types", item.problem, subject, source=str(item.place))
@@ -317,9 +327,11 @@ class Audit(Struct):
         stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=place, limits=limits)
         yield from self.inventory.add(stored)
 
-    def _count_examined(self, namespace: str) -> None:
+    def _count_examined(self, namespace: str, name: str) -> None:
         if self.only in {"", namespace}:
-            self.examined += 1
+            is_labeled = self._is_labeled(namespace, name)
+            self.examined += is_labeled
+            self.unlabeled += not is_labeled
 
     def _finish(self) -> Iterator[ReportFinding]:
         """Yield findings that need the whole history, or all objects."""
@@ -332,7 +344,7 @@ class Audit(Struct):
             self.piped_late = as_of.text if as_of.is_piped_late else ""
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
-                self._count_examined(namespace)
+                self._count_examined(namespace, name)
                 status = history.find_status(at)
                 doubt = find_expiry_doubt(self.histories, history, status, at)
                 cause = find_ongoing_cause(self.histories, history, at, doubt)
@@ -351,7 +363,7 @@ class Audit(Struct):
                     )
                 yield from found
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
-                self._count_examined(namespace)
+                self._count_examined(namespace, name)
                 limits = self.histories.find_limits(namespace, name)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at, limits=limits))
         yield from self.inventory.finish()
@@ -381,8 +393,12 @@ def make_finding_json(finding: ReportFinding) -> dict[str, Any]:
 def summarize(audit: Audit, severity: Severity) -> Iterator[str]:
     """Yield how much was examined and found; `severity` is that down to which findings are shown."""
     found = [_format_count(number, one) for one in Severity if (number := audit.count(one))]
+    checks = sorted(audit.selection.checks)
+    unasked = sum(number for one, number in audit.unasked.items() if one.is_at_least(severity))
+    others = f"; {format_count(unasked, 'finding')} of other checks not shown" if unasked else ""
+    nothing = f"none of {', '.join(checks)}" if checks else "nothing found"
     skipped = f"; {reading.format_skipped(audit.skipped)}" if audit.skipped else ""
-    result = f": {', '.join(found) or 'nothing found'}" if audit.is_about_something else ""
+    result = f": {', '.join(found) or nothing}{others}" if audit.is_about_something else ""
     yield f"{audit.examined} examined{result}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:

@@ -35,6 +35,8 @@ class Selection(Struct, frozen=True):
     states: frozenset[str] = frozenset()
     checks: frozenset[str] = frozenset()
     labels: tuple[SelectorRequirement, ...] = ()
+    selector: str = ""
+    """The labels as they were typed."""
     order: str = ""
     """One of ORDERS; "" leaves it to the command."""
 
@@ -131,6 +133,7 @@ def _add_selection_options(function: Callable[..., int], order_help: str) -> Cal
             states=_parse_list(states, _STATES, f"a state: {_join_with_or(_STATES)}"),
             checks=parse_checks(checks),
             labels=parse_labels(labels),
+            selector=labels,
             order=order or "",
         )
         return function(selection=selection, **given)
