@@ -49,6 +49,32 @@ def test_serve_refuses_to_start(arguments: list[str], words: str, capsys: pytest
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"not a certificate\n", "clients.crt holds no certificate in PEM", id="another file"),
+        pytest.param(
+            b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+            "clients.crt holds a damaged certificate",
+            id="a certificate that is cut",
+        ),
+        pytest.param(None, "clients.crt: No such file or directory", id="no file"),
+    ],
+)
+def test_a_client_ca_that_cannot_be_used_is_not_blamed_on_the_serving_certificate(
+    content: bytes | None, problem: str, certificates: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "clients.crt"
+    if content is not None:
+        file.write_bytes(content)
+    words = ["serve", "--tls-dir", str(certificates), "--client-ca", str(file), "--client-name", "kube-apiserver"]
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("lease-webhook: --client-ca: ")
+    assert problem in err
+    assert err.endswith("; give the CA that signs the API servers' client certificates\n")
+
+
 @pytest.mark.parametrize("address", ["8443", "localhost", "localhost:99999", ":8443"])
 def test_an_address_has_a_host_and_a_port(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--bind", address]) == 2

@@ -17,7 +17,7 @@ from webhook.certificates.files import (
     read_pem,
 )
 from webhook.server.certificate_inspection import inspect_apart
-from webhook.server.tls_context import make_context
+from webhook.server.tls_context import make_context, require_clients_of
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
 
@@ -148,12 +148,23 @@ class CertificateReloader:
         self.current = certificate
 
     def _read_client_ca(self) -> bytes:
-        if not self._client_ca:
-            return b""
-        pem, _ = read_pem(Path(self._client_ca))
-        if b"-----BEGIN CERTIFICATE-----" not in pem:
-            raise Unusable(f"{self._client_ca} holds no certificate in PEM")
-        return pem
+        return _read_authority(self._client_ca) if self._client_ca else b""
+
+
+def check_client_ca(path: str) -> None:
+    """Raise Unusable for a file without a certificate by which clients can be verified."""
+    pem = _read_authority(path)
+    try:
+        require_clients_of(pem, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+    except ssl.SSLError as error:
+        raise Unusable(f"{path} holds a damaged certificate") from error
+
+
+def _read_authority(path: str) -> bytes:
+    pem, _ = read_pem(Path(path))
+    if b"-----BEGIN CERTIFICATE-----" not in pem:
+        raise Unusable(f"{path} holds no certificate in PEM")
+    return pem
 
 
 def _now() -> dt.datetime:

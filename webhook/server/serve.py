@@ -20,7 +20,7 @@ from gunicorn.workers.base import Worker
 
 from webhook.admission.policy.file import PolicyFile
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
-from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.certificate_reload import CertificateReloader, check_client_ca
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.reviewer import Respond, respond
 from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options
@@ -45,6 +45,9 @@ def serve(options: Options, respond: Respond = respond) -> None:
         memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=in_memory))
     master = os.getpid()
     try:
+        if options.client_ca:
+            with _require("--client-ca", "; give the CA that signs the API servers' client certificates"):
+                check_client_ca(options.client_ca)
         advice = f"; `{make_certs_command(options.tls_dir)}` makes one"
         with _require("no certificate to serve with", advice):
             CertificateReloader(Path(options.tls_dir), memory, options.client_ca).start()

@@ -15,7 +15,12 @@ def make_context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(pem)
     if client_ca:
-        context.verify_mode = ssl.CERT_REQUIRED
-        # A comment may be in any language, which OpenSSL takes from a file and Python not from a text.
-        context.load_verify_locations(cadata=client_ca.decode("ascii", "backslashreplace"))
+        require_clients_of(client_ca, context)
     return context
+
+
+def require_clients_of(client_ca: bytes, context: ssl.SSLContext) -> None:
+    """Let in only clients with a certificate of this authority; raises ssl.SSLError if OpenSSL cannot read it."""
+    context.verify_mode = ssl.CERT_REQUIRED
+    # A comment may be in any language, which OpenSSL takes from a file and Python not from a text.
+    context.load_verify_locations(cadata=client_ca.decode("ascii", "backslashreplace"))
