@@ -163,6 +163,15 @@ def test_a_lease_is_no_option(command: str, capsys: pytest.CaptureFixture[str]) 
     assert "No such option '--lease'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["doctor", "writers shop/checkout"])
+@pytest.mark.parametrize("option", ["-n shop", "-A"])
+def test_what_examines_no_namespace_has_no_option_for_one(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), *option.split()]) == 2
+    assert f"No such option {option[:2]!r}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -55,6 +55,27 @@ def test_a_missing_role_is_reported(capsys: pytest.CaptureFixture[str], file: Pa
     assert "its role does not exist, or was not read" in run(capsys, file, BINDING)[2]
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_refused"),
+    [
+        pytest.param('clusterroles is forbidden: cannot list resource "clusterroles" at the cluster scope', True),
+        pytest.param("Error from server (Timeout)", False),
+    ],
+    ids=["no right", "another failure"],
+)
+def test_a_person_without_rights_is_told_what_others_can_write_for_them(
+    reason: str, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\necho '{reason}' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert main(["writers", "shop/checkout"]) == 2
+    err = capsys.readouterr().err
+    assert "-n NAMESPACE" not in err
+    assert ("whoever may run this can write a file for --input: kubectl get roles," in err) is is_refused
+
+
 def test_json_has_the_grants(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     _, out, _ = run(capsys, file, ROLE, BINDING, options=("--format", "json"))
     document = json.loads(out)

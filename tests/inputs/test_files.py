@@ -263,3 +263,14 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
     problem, item = read_for_history([str(tmp_path)])
     assert isinstance(problem, Unreadable)
     assert (problem.error, isinstance(item, Observation)) == ("Permission denied", True)
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_advised"),
+    [("leases", True), ("leasecandidates", True), ("pods", True), ("nodes", False), ("clusterroles", False)],
+)
+def test_one_namespace_is_advised_only_for_what_namespaces_contain(resource: str, is_advised: bool) -> None:
+    refused = (
+        f'{resource} is forbidden: User "dev" cannot list resource "{resource}" in API group "" at the cluster scope'
+    )
+    assert ("-n NAMESPACE" in cluster.explain_problem(refused)) is is_advised

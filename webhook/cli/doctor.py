@@ -25,7 +25,7 @@ from webhook.api_server.doctor.fences_and_stamps import (
 )
 from webhook.cli.absence import explain_emptiness
 from webhook.cli.options import Command, complete_files, format_option, policy_option
-from webhook.cli.reading import cluster_options, print_unread_pipe, refuse_files
+from webhook.cli.reading import connection_options, print_unread_pipe, refuse_files
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style, wrap_on_terminal
 from webhook.findings import ReportFinding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
@@ -60,7 +60,7 @@ Examples:
 @click.argument("words", metavar="", nargs=-1)
 @click.option("--input", "path", metavar="FILE|-", help="instead of kubectl", shell_complete=complete_files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
-@cluster_options
+@connection_options
 @format_option()
 def command(*, words: tuple[str, ...], path: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
     _refuse(words)

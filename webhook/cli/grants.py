@@ -76,7 +76,8 @@ def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> It
     for kinds, where in ((_RESOURCES, ()), ("roles,rolebindings", (of_namespace,))):
         listed = get_objects(cluster, kinds, *where, *cluster.options, command=_LIST)
         if isinstance(listed, str):
-            raise Failure(f"kubectl get {kinds}: {listed}")
+            instead = f"; whoever may run this can write a file for --input: {_LIST}" if "forbidden" in listed else ""
+            raise Failure(f"kubectl get {kinds}: {listed}{instead}")
         yield from listed
 
 

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.grants import format_rights, read_access
 from webhook.cli.options import Command, format_option, parse_lease_name
-from webhook.cli.reading import cluster_options, input_option, print_unread_pipe
+from webhook.cli.reading import connection_options, input_option, print_unread_pipe
 from webhook.cli.terminal import encode_line
 
 _HELP: Final = """\
@@ -35,7 +35,7 @@ Examples:
 @click.argument("lease", metavar="NAMESPACE/NAME")
 @input_option
 @format_option()
-@cluster_options
+@connection_options
 def command(*, lease: str, inputs: tuple[str, ...], output: str, cluster: Cluster) -> int:
     namespace, name = parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME")
     if not inputs:

@@ -348,6 +348,10 @@ _UNREACHED: Final = re.compile(
     r"|(?P<choice>context was not found for specified context: .+|context .+ does not exist|stat .+: no such file.*"
     r"|error loading config file .+|no configuration has been provided)"
 )
+_REFUSED_EVERYWHERE: Final = re.compile(
+    r"cannot (?:list|watch) (?:resource )?\"?(?:leases|leasecandidates|pods|events)\b.*at the cluster scope"
+)
+"""Of what namespaces contain, and commands read in the one of `-n`."""
 CHOOSE: Final = "choose a cluster with --context or --kubeconfig"
 
 
@@ -364,7 +368,7 @@ def explain_problem(problem: str) -> str:
     """Return why nothing was read, and what to do: a user may have rights in one namespace, or no cluster."""
     if why := find_why_unreached(problem):
         return f"no API server was reached: {why}; {CHOOSE}"
-    return f"{problem}; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else problem
+    return f"{problem}; -n NAMESPACE looks in one namespace" if _REFUSED_EVERYWHERE.search(problem) else problem
 
 
 def require_kubectl(advice: str) -> None:
