@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import make_lease
-from webhook.api_server.doctor.documents import Documents
+from webhook.api_server.doctor.documents import ClientConfig, Documents, ServiceReference
 
 
 def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
@@ -57,3 +57,25 @@ def test_objects_of_other_kinds_are_passed_over() -> None:
 def test_an_object_that_kubectl_made_without_a_server_is_read() -> None:
     documents = Documents([{"kind": "Namespace", "metadata": {"name": "shop", "creationTimestamp": None}}])
     assert [*documents.find_by_name("Namespace")] == ["shop"]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_broken"),
+    [
+        pytest.param("https://webhook.example/validate", False, id="a name"),
+        pytest.param("https://[2001:db8::1]:8443/validate", False, id="an IPv6 address and a port"),
+        pytest.param("https://webhook.example", False, id="no path, which is another finding"),
+        pytest.param("https://[192.0.2.1/validate", True, id="a bracket that is not closed"),
+        pytest.param("https://webhook.example:port/validate", True, id="a port that is no number"),
+        pytest.param("https://webhook.example:0/validate", True, id="no port that can be called"),
+        pytest.param("https:///validate", True, id="no host"),
+        pytest.param("", True, id="no text"),
+        pytest.param(None, False, id="no URL"),
+    ],
+)
+def test_a_url_names_a_host_and_a_port(url: str | None, is_broken: bool) -> None:
+    assert ClientConfig(url=url).has_broken_url is is_broken
+
+
+def test_the_service_is_called_and_no_url() -> None:
+    assert not ClientConfig(ServiceReference("lease-webhook", "lease-webhook"), url="").has_broken_url

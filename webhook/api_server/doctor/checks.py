@@ -248,7 +248,14 @@ def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
             " rule.",
             "set matchPolicy: Equivalent.",
         )
-    if not REVIEW_PATH.fullmatch(config.path):
+    if config.has_broken_url:
+        yield entry.report(
+            "url-invalid",
+            f"clientConfig.url: {config.url}",
+            "it has no valid host or port: the API server rejects the configuration, or cannot call the webhook.",
+            "write https://HOST:PORT/validate.",
+        )
+    elif not REVIEW_PATH.fullmatch(config.path):
         yield entry.report(
             "path-unknown",
             f"clientConfig.{'service.path' if config.service else 'url'}: {config.path}",

@@ -76,13 +76,22 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
 
     @property
     def path(self) -> str:
-        """The path that the API server calls."""
+        """The path that the API server calls; raises ValueError for a broken URL."""
         if self.service:
             return self.service.path or "/"
+        return urlsplit(self.url or "").path or "/"
+
+    @property
+    def has_broken_url(self) -> bool:
+        """True if a URL is given, and it does not say which host and port to call."""
+        if self.service or self.url is None:
+            return False
         try:
-            return urlsplit(self.url or "").path or "/"
+            address = urlsplit(self.url)
+            has_port = address.port != 0
         except ValueError:
-            return self.url or "/"
+            return True
+        return not (address.hostname and has_port)
 
     @property
     def server_name(self) -> str:

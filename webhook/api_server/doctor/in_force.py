@@ -63,7 +63,7 @@ _NO_CAUSE: Final = (
 )
 _DECISIVE: Final = frozenset(
     {
-        *("ca-bundle-unreadable", "ca-bundle-expired", "certificate-untrusted", "path-unknown"),
+        *("ca-bundle-unreadable", "ca-bundle-expired", "certificate-untrusted", "path-unknown", "url-invalid"),
         *("service-missing", "service-port-missing", "no-ready-endpoint", "target-port-missing", "target-port-closed"),
     }
 )
