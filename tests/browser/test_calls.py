@@ -10,6 +10,8 @@ import pytest
 from tests.factories import make_lease, put
 from tests.incidents import FOLDER
 from tests.timeline.election_samples import HOSTILE_NAMES
+from webhook.admission.policy.file import load
+from webhook.admission.policy.parse import parse
 from webhook.browser.calls import CALLS, Page, answer
 from webhook.browser.reviewing import make_preset_files
 from webhook.browser.session import Session
@@ -43,6 +45,7 @@ def test_a_page_opens_files_and_shows_each_view() -> None:
 def test_a_page_begins_with_presets_the_schema_and_the_rules() -> None:
     start = call(Page(), "start")
     assert sorted(start["presets"]) == ["observe", "standard", "strict"]
+    assert parse(start["presets"][start["default"]]).preset == load(None).preset
     assert start["schema"]["title"] == "Policy of lease-webhook"
     assert {call(Page(), "rule", name=rule)["id"] for rule in start["rules"]} == set(start["rules"])
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from webhook.admission.policy.file import DEFAULT_PRESET
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
@@ -67,6 +68,7 @@ class Page:
         schema = resources.files("webhook.admission.policy").joinpath("policy.schema.json").read_bytes()
         return {
             "presets": reviewing.make_preset_files(),
+            "default": DEFAULT_PRESET,
             "schema": msgspec.json.decode(schema),
             "rules": {rule.id: rule.summary for rule in list_all_rules().values()},
         }

@@ -23,7 +23,7 @@ READ_CURL = """async () => {
 
 @pytest.fixture
 def denied(web: Web) -> Web:
-    """The page with an example that strict denies."""
+    """The page with an example that standard and strict deny."""
     web.clear()  # else the verdict of the test before may be taken for this one
     web.page.select_option("#examples", label=EXAMPLE)
     web.page.wait_for_selector("#verdicts .card.denied")

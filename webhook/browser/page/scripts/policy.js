@@ -7,9 +7,9 @@ const shared = { text: "", presets: {}, schema: {}, problem: null, editors: [], 
 
 export const policy = () => shared.text;
 
-/** Take the presets and the JSON Schema of policy files. */
-export function startPolicy({ presets, schema }) {
-  Object.assign(shared, { presets, schema, text: presets.strict });
+/** Take the presets and the JSON Schema of policy files; begin with the preset that the commands use by default. */
+export function startPolicy({ presets, schema, default: preset }) {
+  Object.assign(shared, { presets, schema, text: presets[preset] });
   refresh();
 }
 
