@@ -102,6 +102,8 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
         (("-n", "shop"), ["db", "mail"]),
         (("-n", "mall", "-A"), ["db", "mail"]),
         (("shop/db", "-n", "shop"), ["db"]),
+        (("db", "-n", "shop"), ["db"]),
+        (("db", "shop/mail"), ["db", "mail"]),
         (("-n", "mall"), "lease-webhook: no lease of namespace mall is in the input\n"),
         (
             ("--serve", "-n", "shop"),
@@ -121,6 +123,16 @@ def test_a_namespace_selects_the_leases_of_an_input(
         assert [one["name"] for one in document(capsys, *words, "--input", watched)["leases"]] == expected
 
 
+def test_a_name_in_several_namespaces_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    together(3, server.elector("db-0", "shop/db"), server.elector("db-9", "mall/db"))
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    assert "db is in several namespaces: mall, shop; name one" in run(capsys, "db", "--input", str(path))[2]
+    (lease,) = document(capsys, "db", "-n", "mall", "--input", str(path))["leases"]
+    assert lease["namespace"] == "mall"
+
+
 def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(watched).read_bytes())))
     assert len(document(capsys, "--input", "-")["leases"]) == 2
@@ -136,9 +148,10 @@ def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.Captur
 
 
 COMPLAINTS = [
-    pytest.param(["db"], "db is not NAMESPACE/NAME", id="a lease without a namespace"),
-    pytest.param(["a/b/c"], "a/b/c is not NAMESPACE/NAME", id="a lease with too many parts"),
-    pytest.param(["shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
+    pytest.param(["a/b/c"], "a/b/c must be NAMESPACE/NAME", id="a lease with too many parts"),
+    pytest.param(["gone/other"], "lease gone/other is not in the input; 2 others are", id="another lease"),
+    pytest.param(["shop/db", "-n", "mall"], "shop/db and --namespace mall name two namespaces", id="two namespaces"),
+    pytest.param(["dbx"], "lease dbx is not in the input", id="a name that no namespace has"),
     pytest.param(["shop/bd"], "lease shop/bd is not in the input; did you mean shop/db?", id="a mistyped lease"),
     pytest.param(["-n", "shpo"], "no lease of namespace shpo is in the input; did you mean shop?", id="a namespace"),
     pytest.param(["--format", "png"], "'png' is not one of", id="an unknown format"),

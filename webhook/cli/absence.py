@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.contents import MOST, Contents, find_contents
 from webhook.analysis.inputs.items import NO_KIND, STANDARD_INPUT
@@ -102,6 +103,22 @@ def suggest_leases(namespace: str, name: str, known: Collection[tuple[str, str]]
         return hint
     near = [f"{space}/{other}" for space, other in known if name in other or space == namespace]
     return f"; there {'are' if near[1:] else 'is'} {', '.join(near[:_MAX_NEAR])}" if near else ""
+
+
+def choose_lease(namespace: str, name: str, known: Collection[Key], instead: str = "") -> Key:
+    """Return the lease that was named, in any namespace if that is "".
+
+    Raises Failure if it is not there, with what to do `instead`, or if there are several.
+    """
+    found = [key for key in known if key[1] == name and namespace in ("", key[0])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Failure(describe_namesakes(found))
+    shown = f"{namespace}/{name}" if namespace else name
+    others = f"{format_count(len(known), 'other')} {'is' if len(known) == 1 else 'are'}"
+    hint = suggest_leases(namespace, name, known) or f"; {instead or others}"
+    raise Failure(f"lease {shown} is not in the input{hint}")
 
 
 def _is_near_in_each_part(name: str, other: str) -> bool:

@@ -62,6 +62,19 @@ def parse_lease_name(text: str, problem: str) -> tuple[str, str]:
     return namespace, name
 
 
+def parse_lease(text: str, namespace: str) -> tuple[str, str]:
+    """Return (namespace, name) of NAMESPACE/NAME, or of a name in the `namespace` of an option, "" without one."""
+    before, slash, after = text.partition("/")
+    found = (before, after) if slash else (namespace, before)
+    if not found[1] or (slash and not before) or "/" in found[1]:
+        raise Failure(f"{text} must be NAMESPACE/NAME")
+    if any(one.startswith("-") for one in found):
+        raise Failure(f"{text} is not the name of a lease")
+    if slash and namespace not in {"", before}:
+        raise Failure(f"{text} and --namespace {namespace} name two namespaces")
+    return found
+
+
 def parse_address(text: str) -> str:
     """Return HOST:PORT to listen on, as it was typed."""
     parse_endpoint(text)

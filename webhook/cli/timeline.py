@@ -24,13 +24,13 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
-from webhook.cli.absence import explain_absence, refuse_absence, suggest_name
+from webhook.cli.absence import choose_lease, explain_absence, refuse_absence, suggest_name
 from webhook.cli.options import (
     FORMATS_OF_OTHERS,
     Command,
     complete_files,
     parse_endpoint,
-    parse_lease_name,
+    parse_lease,
     parse_moment,
 )
 from webhook.cli.progress import Progress
@@ -106,7 +106,7 @@ def command(
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
-    wanted = [parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME") for lease in leases]
+    wanted = [parse_lease(lease, cluster.namespace) for lease in leases]
     cluster = reading.widen_to_all_namespaces(cluster)
     if is_live:
         if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):
@@ -187,14 +187,8 @@ def _select(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) ->
     if only and not lanes:
         hint = suggest_name(only, {lane.namespace: lane.namespace for lane in timeline.lanes})
         raise Failure(f"no lease of namespace {only} is in the input{hint}")
-    for key in wanted:
-        if key not in lanes:
-            hint = (
-                suggest_name("/".join(key), {"/".join(one): "/".join(one) for one in lanes})
-                or f"; {len(lanes)} others are"
-            )
-            raise Failure(f"lease {'/'.join(key)} is not in the input{hint}")
-    chosen = tuple(lane for key, lane in lanes.items() if not wanted or key in wanted)
+    found = {choose_lease(*key, lanes) for key in wanted}
+    chosen = tuple(lane for key, lane in lanes.items() if not wanted or key in found)
     return msgspec.structs.replace(timeline, lanes=chosen)
 
 

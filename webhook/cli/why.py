@@ -29,10 +29,10 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
-from webhook.cli.absence import describe_namesakes, refuse_absence, suggest_leases, suggest_name
+from webhook.cli.absence import choose_lease, refuse_absence, suggest_name
 from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
-from webhook.cli.options import Command, format_option, parse_moment
+from webhook.cli.options import Command, format_option, parse_lease, parse_moment
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
@@ -108,7 +108,8 @@ def command(
     verbose: bool,
     output: str,
 ) -> int:
-    key = _parse_lease(reading.find_named_lease(leases), cluster.namespace)
+    lease = reading.find_named_lease(leases)
+    key = None if lease is None else parse_lease(lease, cluster.namespace)
     cluster = _narrow_cluster(cluster, key, selection)
     _refuse_verbose(is_of_all=verbose and key is None)
     if watch:
@@ -177,21 +178,6 @@ def _format_for_program(account: Account, output: str, rights: Rights | None = N
     return encode_line(document) if output == "json" else yaml_writer.write_stream([document]).rstrip("\n")
 
 
-def _parse_lease(lease: str | None, namespace: str) -> tuple[str, str] | None:
-    """Return (namespace, name) of the lease that was named; the namespace is "" where none was."""
-    if lease is None:
-        return None
-    before, slash, after = lease.partition("/")
-    found = (before, after) if slash else (namespace, before)
-    if not found[1] or (slash and not before) or "/" in found[1]:
-        raise Failure(f"{lease} must be NAMESPACE/NAME")
-    if any(one.startswith("-") for one in found):
-        raise Failure(f"{lease} is not the name of a lease")
-    if slash and namespace not in {"", before}:
-        raise Failure(f"{lease} and --namespace {namespace} name two namespaces")
-    return found
-
-
 def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
     """Return the cluster with the namespaces to look in: of one lease its own, whose leases it is compared with."""
     if key is None:
@@ -219,15 +205,8 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
 
 
 def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
-    known = histories.names()
-    found = [key for key in known if key[1] == name and namespace in ("", key[0])]
-    if len(found) == 1:
-        return histories.get_history(found[0])
-    shown = f"{namespace}/{name}" if namespace else name
-    if found:
-        raise Failure(describe_namesakes(found))
-    others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
-    raise Failure(f"lease {shown} is not in the input{suggest_leases(namespace, name, known) or f'; {others}'}")
+    instead = "" if is_whole or namespace else "-A looks in all namespaces"
+    return histories.get_history(choose_lease(namespace, name, histories.names(), instead))
 
 
 def _print_all(

@@ -34,7 +34,8 @@ MIN_TICKS: Final = 64
 class TimelineBuilder(Struct):
     """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
 
-    `names` and `namespace` choose leases, which have a lane also if there are too many others.
+    `names` and `namespace` choose leases, which have a lane also if there are too many others. The namespace of a name
+    is "" for any.
     """
 
     clock: int
@@ -123,7 +124,8 @@ class TimelineBuilder(Struct):
     def _find_lease(self, key: Key) -> "LeaseLane | None":
         """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
-        is_chosen = key in self.names or key[0] == self.namespace
+        is_named = key in self.names or ("", key[1]) in self.names
+        is_chosen = is_named or key[0] == self.namespace
         if lane is None and len(self._leases) < (2 * MAX_LANES if is_chosen else MAX_LANES):
             lane = self._leases[key] = LeaseLane(history=self.histories.find_or_begin_history(key))
         if lane is None and (is_chosen or not (self.names or self.namespace)):
