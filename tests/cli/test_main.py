@@ -186,6 +186,13 @@ def test_a_full_disk_is_not_a_bug(args: list[str]) -> None:
     assert (done.returncode, done.stderr) == (2, "lease-webhook: the output: No space left on device\n")
 
 
+def test_a_closed_output_is_not_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    # So Python begins where a shell has closed it: `lease-webhook rules >&-`.
+    monkeypatch.setattr("sys.stdout", None)
+    assert program.main(["rules"]) == 2
+    assert capsys.readouterr().err == "lease-webhook: standard output is closed\n"
+
+
 STARTED = """
 import os, sys
 from webhook.cli.main import script

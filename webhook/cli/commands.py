@@ -142,6 +142,9 @@ click.version_option(package_name="lease-webhook", prog_name="lease-webhook", me
 
 def run(argv: Sequence[str], name: str) -> int:
     """Run one command and return its exit code; `argv` is without the program's name, which is `name`."""
+    if sys.stdout is None:
+        # The next file that is opened would get its number, and what is printed.
+        return _complain(Failure("standard output is closed"), name)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # never fail to print a character
