@@ -59,7 +59,8 @@ Examples:
   lease-webhook timeline shop/checkout --input leases.json --format json
   kubectl lease timeline --serve    # live, in a browser
 
-Exit codes: 0 it was drawn, or with --serve it was stopped, 2 no lease was found, or nothing could be read.
+Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read;
+with --serve: 0 it was stopped.
 """
 
 _FORMATS: Final = ("html", "json")
