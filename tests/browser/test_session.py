@@ -85,8 +85,8 @@ def test_a_lease_that_is_not_there_is_refused() -> None:
             id="an error of the API server",
         ),
         pytest.param(b"error: You must be logged in\n", "You must be logged in", id="an error of kubectl"),
-        pytest.param(b"Apache License\n", "given has no lease: ", id="another text"),
-        pytest.param(gzip.compress(b"a: b\n"), "given has no lease: ", id="another text, gzipped"),
+        pytest.param(b"Apache License\n", "given has no lease: open a list", id="another text"),
+        pytest.param(gzip.compress(b"a: b\n"), "given has no lease: open a list", id="another text, gzipped"),
     ],
 )
 def test_files_without_a_lease_are_refused_with_what_they_are(content: bytes, problem: str, tmp_path: Path) -> None:

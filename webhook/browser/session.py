@@ -248,7 +248,7 @@ def _explain_missing_leases(path: str) -> str:
         first = text.lstrip().partition("\n")[0].strip()
         if _KUBECTL_MESSAGE.match(first):
             return f"{path} has what kubectl answered in place of leases: {truncate(first, _MAX_LINE)}"
-    return f"{path} has no lease: a list, a watch, an audit log or a review of leases has"
+    return f"{path} has no lease: open a list, a watch, an audit log or a review of leases"
 
 
 @contextmanager

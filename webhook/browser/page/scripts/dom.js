@@ -42,9 +42,9 @@ export function command(text) {
   return /\blease-webhook (?!#)/.test(text) ? make("div", {}, line, theCommand()) : line;
 }
 
-/** Return a line that leads to how to have the command, which no browser has. */
+/** Return a line that leads to how to install the command, which no browser has. */
 export function theCommand() {
-  return make("p", { class: "muted" }, "This needs the command: ", make("a", { href: "#command", click: showTheCommand }, "how to have it"), ".");
+  return make("p", { class: "muted" }, "This needs the command: ", make("a", { href: "#command", click: showTheCommand }, "how to install it"), ".");
 }
 
 function showTheCommand(event) {
