@@ -221,7 +221,7 @@ def test_a_lease_that_has_expired_by_both_clocks_has() -> None:
     play.server.wait(30)
     found = watch(play, behind=60)
     assert "by its holder's" not in make_headline(found)
-    assert advise_with_urgency(found).sentence.startswith("Act now if it is used")
+    assert advise_with_urgency(found).sentence.startswith("Act now if a program still uses this lease")
 
 
 def test_a_takeover_is_late_by_renew_times_too_unless_two_clocks_stamped_it() -> None:

@@ -123,7 +123,7 @@ def test_a_log_that_lacks_requests_does_not_show_that_a_lease_expired() -> None:
     server, (db, *others) = shop()
     together(30, db, *others)
     whole = account(follow_log(server), server.now + 30 * SECOND)
-    assert advise_with_urgency(whole).sentence.startswith("Act now if it is used.")
+    assert advise_with_urgency(whole).sentence.startswith("Act now if a program still uses this lease.")
     assert "expired" in {claim.check for claim in find_claims(whole)}
     dropped = without(
         server.audit_log(), lambda number, event: event["objectRef"]["name"] == "mail" and number % 7 == 0

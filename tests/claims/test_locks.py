@@ -11,7 +11,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.findings import Severity
 
-ASKS = "pod job-0, the holder before,"
+ASKS = "pod job-0, the previous holder,"
 
 
 def lock(*, waits: float, deleter: int = 0) -> FakeServer:

@@ -126,4 +126,4 @@ def test_a_holder_before_that_had_asked_since_its_last_renewal_asks_again(messag
     for _ in successor.ticks(20):
         successor.renew()
         db.ask()
-    assert f"pod db-0, the holder before, asks for it{again}\n" in explain(server)
+    assert f"pod db-0, the previous holder, asks for the lease{again}\n" in explain(server)

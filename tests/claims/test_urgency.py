@@ -55,7 +55,9 @@ def test_an_expired_lease_needs_a_holder_if_it_is_used() -> None:
     server, (db, *others) = shop()
     together(40, db, *others)
     together(30, *others)
-    assert begin(server).startswith("Act now if it is used. No other replica tries to take it: see whether any runs,")
+    assert begin(server).startswith(
+        "Act now if a program still uses this lease. No other replica tries to take it: see whether any runs,"
+    )
 
 
 def test_two_processes_of_one_identity_need_something_now() -> None:
@@ -81,7 +83,7 @@ def test_of_a_lease_that_is_gone_or_free_it_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("renewed", "free", "words"),
     [
-        (20, 61, "Act now if it is used. A replica that runs"),
+        (20, 61, "Act now if a program still uses this lease. A replica that runs"),
         (20, 50, "A replica that runs"),
         (0, 61, "A replica that runs"),
     ],

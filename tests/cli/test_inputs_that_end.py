@@ -80,7 +80,7 @@ def test_a_watch_in_which_others_go_on_shows_that_a_lease_expired(
     path, server = record(tmp_path, rest=36)
     found = explain(capsys, "why", "shop/db", "--input", path, "--now", format_time(server.now))
     assert "has not renewed it for 36 s as of" in found
-    assert "Act now if it is used" in found
+    assert "Act now if a program still uses this lease" in found
 
 
 def record_lock(folder: Path, *, created: str = "") -> tuple[str, FakeServer]:

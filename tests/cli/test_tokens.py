@@ -182,7 +182,7 @@ def test_terms_that_are_not_known_are_reported_as_unknown(tmp_path: Path, capsys
     assert not findings
     assert "fence db: 3 objects of kinds that it covers have no token (ConfigMap, Proxy), so in which term" in text
     _, text = audited(tmp_path, capsys, OBJECT, form="text")
-    assert "fence db: no stamped lease shop/db is in the input, so the term" in text
+    assert "fence db: no stamped lease shop/db was found, so the term" in text
 
 
 @pytest.mark.parametrize(

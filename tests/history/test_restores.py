@@ -135,7 +135,7 @@ def test_after_a_restore_nobody_took_the_lease_and_the_holder_before_may_have_le
     answer = account(history_of(show(server)), server.now)
     output = text(answer)
     words = "db-0_1 held it according to the restored state, or since a time that was not recorded"
-    assert f"{words}; db-1_1, the holder before, may have led until it noticed" in output
+    assert f"{words}; db-1_1, the previous holder, may have led until it noticed" in output
     assert "db-1_1 may have led beside it until it noticed; writes made after the restored state are lost." in output
 
 

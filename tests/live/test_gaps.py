@@ -133,8 +133,8 @@ def test_a_holder_that_lost_the_lease_and_has_it_again() -> None:
     record.a.lead(20)
     record.miss(since)
     assert (
-        "a_1 came to hold it after the holder before, at a time that was not recorded; not renewed for up to 1 min 13 s"
-        in said(record.account)
+        "a_1 came to hold it after the previous holder, at a time that was not recorded; "
+        "not renewed for up to 1 min 13 s" in said(record.account)
     )
 
 
@@ -161,7 +161,7 @@ def test_a_lease_that_was_created_again() -> None:
     record.server.leases["shop/db"]["metadata"]["uid"] = "another"
     record.miss(since)
     text = said(record.account)
-    unseen = "a_1 came to hold it after the holder before, at a time that was not recorded"
+    unseen = "a_1 came to hold it after the previous holder, at a time that was not recorded"
     assert f"{unseen}; not renewed for up to 24 s" in text
 
 

@@ -206,7 +206,8 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         return
     ago = subject.now - status.last_renewal
     holder = quote(truncate(status.holder, 80))
-    seen = f"last renewed {format_time(status.last_renewal)}, {format_length(ago)} ago, for {status.duration or 0} s"
+    renewed = f"last renewed {format_time(status.last_renewal)}, {format_length(ago)} ago"
+    seen = f"{renewed}, with a duration of {status.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
         yield subject.report("expired", message, Severity.INFO, "{kubectl} get lease {name} # in an hour")

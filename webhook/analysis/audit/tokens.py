@@ -64,7 +64,7 @@ class TokenCheck(Struct):
         for fence in self.fences:
             if (fence.namespace, fence.lease) not in self._leases:
                 yield (
-                    f"fence {fence.name}: no stamped lease {fence.lease_text} is in the input, "
+                    f"fence {fence.name}: no stamped lease {fence.lease_text} was found, "
                     "so the term that its objects should have is not known"
                 )
             if bare := self._bare.get(fence.name):

@@ -200,7 +200,7 @@ def _describe_taker(tenure: Tenure) -> tuple[str, str]:
 
 def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = format_name(tenure.holder)
-    previous = format_name(tenure.previous) if tenure.previous else "the holder before"
+    previous = format_name(tenure.previous) if tenure.previous else "the previous holder"
     gap = _describe_gap(tenure, before, previous)
     if tenure.beginning.is_after_restore or tenure.beginning.may_go_on:
         return _describe_resumption(tenure)
@@ -241,7 +241,9 @@ def _describe_resumption(tenure: Tenure) -> str:
     if not tenure.beginning.is_after_restore:
         return f"{format_name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
     led = (
-        f"; {format_name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
+        f"; {format_name(tenure.previous)}, the previous holder, may have led until it noticed"
+        if tenure.previous
+        else ""
     )
     return (
         f"{format_name(tenure.holder)} held it according to the restored state, "

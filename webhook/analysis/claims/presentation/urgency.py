@@ -13,7 +13,7 @@ from webhook.findings import Severity
 from webhook.kubernetes.times import DAY, MINUTE, SECOND
 
 _NOW: Final = "Act now. "
-_IF_USED: Final = "Act now if it is used. "
+_IF_USED: Final = "Act now if a program still uses this lease. "
 _HELD: Final = "Held and renewed now. "
 _RENEWED: Final = "Renewed now. "
 """Start of an advice about a heartbeat that names no holder."""
