@@ -30,6 +30,27 @@ def test_finds_exactly_what_the_file_says(path: Path, capsys: pytest.CaptureFixt
     assert output.count("      risk: ") == output.count("      fix: ") == len(_CHECK.findall(output))
 
 
+@pytest.mark.parametrize(
+    ("name", "risk"),
+    [
+        pytest.param(
+            "wildcard-versions", "in a form that the webhook does not decode.", id="any version, also one to come"
+        ),
+        pytest.param(
+            "candidates-without-v1alpha1",
+            "an API server that serves leasecandidates only in v1alpha1 never sends them for review.",
+            id="a version is missing",
+        ),
+    ],
+)
+def test_versions_are_a_risk_in_two_ways(name: str, risk: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--input", str(DATA / f"{name}.yaml")]) == 1
+    (shown,) = re.findall(r"  versions  .*?\n      fix", capsys.readouterr().out, re.DOTALL)
+    text = " ".join(shown.split())
+    assert text.endswith(f"{risk} fix")
+    assert ("serves" in text) == ("serves" in risk)
+
+
 def test_every_check_of_the_doctor_has_a_file() -> None:
     sources = "".join(path.read_text() for path in (DATA.parents[2] / "webhook/api_server/doctor").glob("*.py"))
     named = set(

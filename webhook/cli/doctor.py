@@ -87,7 +87,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     else:
         reports += examine_stamps(found, in_force, round(now.timestamp() * 1e6))
         if in_force.stamps and not found.shows_policies:
-            print_message("no admission policies are in the input, so it is not known whether stamps are in force")
+            print_message("no admission policies were found, so it is not known whether stamps are in force")
     if path is None or is_about_webhooks:
         reports += examine(found, in_force, now)
     for note in filter(None, (report.note for report in reports)):
@@ -189,7 +189,7 @@ def _print(reports: Sequence[Report], *, is_of_a_cluster: bool) -> None:
         print(f"{style('not safe', fg='red')}: {format_count(total, 'finding')}; {examined}")
         return
     names = ", ".join(_shorten_name(report.webhook) for report in entries)
-    tried = "; no write was tried, as `lease-webhook status` does" if is_of_a_cluster and entries else ""
+    tried = "; no write was tried: `lease-webhook status` tries one" if is_of_a_cluster and entries else ""
     print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}{tried}")
 
 

@@ -41,14 +41,14 @@ def check_bundle(entry: WebhookEntry, now: dt.datetime) -> Iterable[ReportFindin
                 "ca-bundle-missing",
                 "clientConfig.caBundle",
                 f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
-                "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
+                "put the output of `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
     elif end is None:
         yield entry.report(
             "ca-bundle-unreadable",
             "clientConfig.caBundle",
             "it does not contain PEM certificates in base64; the API server rejects the configuration.",
-            "put `lease-webhook certs --ca-bundle` there.",
+            "put the output of `lease-webhook certs --ca-bundle` there.",
         )
     elif end < now + SOON:
         is_over = end <= now

@@ -35,6 +35,8 @@ MAX_TIMEOUT: Final = 3
 renewDeadline / 2); etcd and the network need the rest."""
 MAX_TIMEOUT_WITH_RENEWALS: Final = 2
 """Measured with a webhook that never answers: no leader loses its lease with 2 s, and leaders do with 5 s."""
+_ANY_VERSION: Final = "a version that is added later is sent in a form that the webhook does not decode."
+_NO_VERSION: Final = "an API server that serves {} only in {} never sends them for review."
 LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1")}
 """The versions that a configuration should list: those that are evaluated, whether a server has them or not."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
@@ -232,12 +234,12 @@ def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
         )
     for resource, versions in LISTED_VERSIONS.items():
         listed = entry.webhook.list_versions(resource)
-        if "*" in listed or (listed and not listed.issuperset(versions)):
+        missing = [one for one in versions if one not in listed]
+        if "*" in listed or (listed and missing):
             yield entry.report(
                 "versions",
                 f"rules: {resource} in {', '.join(sorted(listed))}",
-                "a version that is added later is sent in a form that the webhook does not decode, unless the versions"
-                " are listed; and an API server that serves none of those never sends this resource for review.",
+                _ANY_VERSION if "*" in listed else _NO_VERSION.format(resource, " or ".join(missing)),
                 f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
             )
     if webhook.match_policy == "Exact":
