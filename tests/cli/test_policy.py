@@ -186,6 +186,26 @@ def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.Capture
     assert overridden in document["settings"]
     assert [document[key][0]["position"] for key in ("exempt", "overrides", "bindings")] == [0, 0, 0]
     assert (document["exempt"][0]["until"], document["hash"]) == ("2020-01-01", checked["hash"])
+    assert document["exempt"][0]["ended"] is True
+
+
+@pytest.mark.parametrize(
+    ("until", "is_ended"),
+    [
+        pytest.param("until: 2020-01-01", True, id="a day that is over"),
+        pytest.param("until: 9000-01-01", False, id="a day to come"),
+        pytest.param("rules: [ping-time-writer]", False, id="no end"),
+    ],
+)
+def test_show_marks_an_exemption_that_has_ended(
+    until: str, is_ended: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"apiVersion: lease-webhook/v1\nexempt:\n- {{owner: a, reason: b, users: [ci], {until}}}\n")
+    text = " ".join(shown(capsys, str(path)))
+    assert ("(ended: it exempts nobody)" in text) is is_ended
+    assert main(["policy", "show", str(path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exempt"][0]["ended"] is is_ended
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, to_builtins
 from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_oddities
 from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
-from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS
+from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS, find_end
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import STANDARD_INPUT
 from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
@@ -21,6 +21,7 @@ from webhook.cli.terminal import Failure, encode_line, format_table, measure_wid
 from webhook.text.quoting import escape
 
 _STANDARD_INPUT: Final = "standard input"
+_ENDED: Final = " (ended: it exempts nobody)"
 
 
 @click.command(
@@ -123,6 +124,10 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
         "exempt": find_applying(document.exempt, namespace, lease),
     }
     entries = {name: [{"position": at, **to_builtins(one)} for at, one in found] for name, found in applying.items()}
+    now = time.time_ns() // 1000
+    ended = {at for at, one in find_applying(document.exempt, namespace, lease) if find_end(one) <= now}
+    for entry in entries["exempt"]:
+        entry["ended"] = entry["position"] in ended
     if output == "json":
         values = [_make_json(one) for one in settings]
         print(
@@ -145,7 +150,8 @@ def _make_json(setting: SettingSource) -> dict[str, Any]:
 
 
 def _spell(entry: dict[str, Any]) -> str:
-    return ", ".join(f"{key}: {json.dumps(value)}" for key, value in entry.items() if value)
+    told = {key: value for key, value in entry.items() if value and key != "ended"}
+    return ", ".join(f"{key}: {json.dumps(value)}" for key, value in told.items()) + _ENDED * entry.get("ended", False)
 
 
 def _make_row(setting: SettingSource, cap: Mode) -> tuple[str, str, str]:
