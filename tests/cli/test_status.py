@@ -465,7 +465,39 @@ def test_it_waits_until_it_is_in_force(
     assert capsys.readouterr().out.count("in force") == 1
 
 
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        pytest.param(
+            {"create": (0, "created", "")}, "waiting; not in force: the API server would store", id="no review"
+        ),
+        pytest.param(
+            {"deployments,statefulsets,pods,configmaps": listing(*deployed(ready=1)[1:])},
+            "waiting; in force, but pods: 1 of 2 ready",
+            id="something is wrong",
+        ),
+    ],
+)
+def test_while_it_waits_it_says_once_for_what(
+    answers: dict[str, tuple[int, str, str]],
+    told: str,
+    cluster: Install,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster(**answers)
+    looks = iter([answers, {}])
+    # Whoever waits for kubectl sleeps, too, but for less.
+    monkeypatch.setattr("time.sleep", lambda seconds: cluster(**next(looks)) if seconds >= 1 else None)
+    assert main(["status", "--wait", "60"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(told)
+
+
 def test_without_kubectl_nothing_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert main(["status"]) == 2
-    assert capsys.readouterr().err == "lease-webhook: kubectl cannot be run (No such file or directory)\n"
+    assert (
+        capsys.readouterr().err
+        == "lease-webhook: kubectl cannot be run (No such file or directory); install kubectl, or put it in PATH\n"
+    )

@@ -26,7 +26,14 @@ DIGEST = load("standard").digest
         pytest.param(
             False, "x\nfailed calling webhook: refused", (False, "failed calling webhook: refused"), id="down"
         ),
-        pytest.param(False, "Unauthorized", (None, "Unauthorized"), id="no right to ask"),
+        pytest.param(False, "Unauthorized", (None, "Unauthorized"), id="no credentials"),
+        pytest.param(
+            False,
+            'leases.coordination.k8s.io is forbidden: User "ann" cannot create resource "leases" in API group'
+            ' "coordination.k8s.io" in the namespace "default"',
+            (None, "the dry run needs the right to create leases: try -n NAMESPACE"),
+            id="no right to create leases",
+        ),
         pytest.param(
             False,
             'Internal error occurred: parsing time "10000-01-01T00:59:59.999999Z" as "2006-01-02T15:04:05.000000"',

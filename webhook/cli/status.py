@@ -42,7 +42,7 @@ from webhook.api_server.doctor.in_force import (
 )
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
-from webhook.cli.terminal import encode_line, format_table, measure_width, style, wrap_on_terminal
+from webhook.cli.terminal import encode_line, format_table, measure_width, print_message, style, wrap_on_terminal
 from webhook.text.quoting import escape
 
 _DESCRIPTION: Final = """\
@@ -62,6 +62,7 @@ Examples:
   lease-webhook status -n shop      # are writes in this namespace reviewed?
   lease-webhook status --wait 120   # after an apply, or a change of the policy
 """
+_NAMESPACE: Final = 'send the dry run to this namespace; "default" unless given'
 _WAIT: Final = "wait up to this long for exit code 0"
 _CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED_KINDS}
 _KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE
@@ -82,6 +83,12 @@ class _Status(Struct, frozen=True, rename="camel"):
         return ("in force", "green") if self.in_force else ("not in force", "red")
 
     @property
+    def summary(self) -> str:
+        """The answer in one line, with what is wrong where it is in force."""
+        wrong = next((f"{one.subject}: {one.text}" for one in self.facts if one.is_wrong), "")
+        return f"in force, but {wrong}" if self.in_force and wrong else f"{self.headline[0]}: {self.reason}"
+
+    @property
     def code(self) -> int:
         if self.in_force is False or any(one.is_wrong for one in self.facts):
             return 1
@@ -89,14 +96,24 @@ class _Status(Struct, frozen=True, rename="camel"):
 
 
 @click.command("status", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.option("-n", "--namespace", metavar="NAME", default="default", help="send the dry run to this namespace")
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    default="default",
+    help=_NAMESPACE,
+)
 @click.option("--wait", metavar="SECONDS", type=click.FloatRange(min=0), default=0, help=_WAIT)
 @connection_options
 @format_option()
 def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> int:
     until = time.monotonic() + wait
     cluster = replace(cluster, namespace=namespace)
+    told = ""
     while (status := _find_status(cluster)).code and time.monotonic() + _PAUSE < until:
+        if status.summary != told:
+            told = status.summary
+            print_message(f"waiting; {told}")
         time.sleep(_PAUSE)
     if output == "json":
         print(encode_line(status))

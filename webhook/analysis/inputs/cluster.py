@@ -67,6 +67,7 @@ _DEPRECATED: Final = re.compile(rb"Warning: coordination\.k8s\.io/\S+ \w+ is dep
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
 """How lines of kubectl itself begin that are not a prompt: those that its libraries log, and why it fails."""
 _CANNOT_RUN: Final = "kubectl cannot be run ({})"
+_INSTALL: Final = "install kubectl, or put it in PATH"
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
@@ -390,8 +391,8 @@ def _start(words: Sequence[str], stdin: int | None = None, command: str = "") ->
     try:
         return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603, S607 - no shell; the user's own
     except OSError as error:
-        instead = f"; name a file that was written by: {command}" if command else ""
-        raise InputError(f"{_CANNOT_RUN.format(error.strerror)}{instead}") from error
+        instead = f"name a file that was written by: {command}" if command else _INSTALL
+        raise InputError(f"{_CANNOT_RUN.format(error.strerror)}; {instead}") from error
 
 
 def list_in_cluster(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:

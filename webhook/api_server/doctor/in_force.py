@@ -56,6 +56,11 @@ _UNLISTED: Final = (
     "not listed under `stamps` in the webhook's policy, which so sees no renewal recorded there "
     "and only warns of a steal: docs/stamp.md#with-the-webhook"
 )
+_NO_RIGHT: Final = 'cannot create resource "leases"'
+"""What an API server says to who may not send the dry run; other refusals are called Forbidden, too."""
+_NEEDED: Final = (
+    "the dry run needs the right to create leases: try -n NAMESPACE, for one in which you have it, or --as USER"
+)
 _MASTERS: Final = "system:masters"
 _NO_CAUSE: Final = (
     "why is not known. An API server may not reach the pods (NetworkPolicy, firewall), or may not have read the"
@@ -139,7 +144,10 @@ def interpret_proof(
         return False, f"the API server would store a lease that the webhook refuses (a dry run): {cause or _NO_CAUSE}"
     if _STAMP_ERROR in said:
         return None, f"an API server that stamps fails on the lease of the dry run; {_ELSEWHERE}, without stamps"
-    return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
+    last = said.rpartition("\n")[2]
+    if _NO_RIGHT in last:
+        return None, f"{last}; {_NEEDED}"
+    return (False if "failed calling webhook" in said else None), last
 
 
 def find_stored_policy(found: Documents) -> Policy | None:
@@ -202,8 +210,8 @@ def describe_own_exemption(
         why = f"in {_MASTERS}, which every policy exempts" if _MASTERS in groups else "exempt by the policy"
         yield Fact(
             "you",
-            f"{user} is {why}: {len(exempt)} of {len(ALL_RULES)} rules deny such a user nothing. To see a denial, write"
-            f" as another: kubectl --as system:serviceaccount:{namespace}:default",
+            f"{user} is {why}: {len(exempt)} of {len(ALL_RULES)} rules never deny this user's writes. To see a denial,"
+            f" write as another: kubectl --as system:serviceaccount:{namespace}:default",
         )
 
 
