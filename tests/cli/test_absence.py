@@ -1,5 +1,6 @@
 """A command that finds no lease says what it read, and what to do."""
 
+import io
 import json
 from pathlib import Path
 
@@ -55,6 +56,40 @@ def test_an_input_without_leases_is_described(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_path_that_is_wrong_is_named_and_nothing_else(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *command, "--input", "nosuch.json") == "nosuch.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["why"], "no lease"),
+        (["timeline"], "no lease"),
+        (["export", "alerts"], "no lease"),
+        (["suggest", "bindings"], "no lease and no candidate"),
+        (["audit", "--format", "json"], "no lease and no candidate"),
+    ],
+)
+def test_a_cluster_without_leases_is_no_input(
+    words: list[str], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("""#!/bin/sh\necho '{"kind": "List", "apiVersion": "v1", "items": []}'\n""")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(capsys, *words).removeprefix("lease-webhook: ") == f"{what} is in the cluster\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        pytest.param(b"\xff", "standard input, document 1: not UTF-8", id="a document"),
+        pytest.param(b"\x1f\x8bx", "standard input, document 1: ", id="all of it"),
+    ],
+)
+def test_standard_input_is_named_in_words(
+    content: bytes, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert run(capsys, "why", "--input", "-").startswith(name)
 
 
 def test_a_directory_without_inputs_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,17 @@ def test_help_says_what_is_so_unless_it_is_given(command: str, text: str, capsys
     assert text in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(
+    ("command", "takes_several"),
+    [("why", False), ("suggest bindings", False), ("suggest fence --writer=a/b --input=x", False), ("timeline", True)],
+)
+def test_usage_promises_several_leases_only_where_they_are_taken(
+    command: str, takes_several: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    assert ("[NAMESPACE/NAME]..." in capsys.readouterr().out) is takes_several
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     "word",

@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
 from webhook.analysis.inputs.files import find_inputs, read_for_check
 from webhook.analysis.inputs.meter import Meter
-from webhook.cli.progress import INTERRUPTED, format_size
+from webhook.cli.main import main
+from webhook.cli.progress import INTERRUPTED, Progress, format_size
 
 NOW = "2026-11-24T17:21:05Z"
 
@@ -63,6 +65,50 @@ def test_ctrl_c_answers_with_what_was_read(command: str, answer: str, tmp_path: 
     assert code == INTERRUPTED
     assert "stopped by Ctrl-C: read " in plain(screen)
     assert answer in plain(screen)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["why", "--input", "-"],
+        ["timeline", "--input", "-"],
+        ["suggest", "bindings", "--input", "-"],
+        ["audit", "--input", "-"],
+        ["check", "-"],
+    ],
+)
+def test_ctrl_c_before_anything_was_read_does_not_say_that_there_is_nothing(words: list[str]) -> None:
+    code, screen = on_terminal(words, columns=160, until=lambda output: "Ctrl-C answers" in output)
+    assert code == INTERRUPTED
+    assert "stopped by Ctrl-C: read 0 objects" in plain(screen)
+    assert "is empty" not in plain(screen)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["why", "shop/gone"], id="a lease that why did not find yet"),
+        pytest.param(["why", "-n", "gone"], id="a namespace that why did not find yet"),
+        pytest.param(["timeline", "shop/gone"], id="a lease that timeline did not find yet"),
+        pytest.param(["suggest", "bindings", "shop/gone"], id="a lease that suggest did not find yet"),
+        pytest.param(["export", "alerts"], id="no lease yet"),
+        pytest.param(["check", "--require", "9"], id="too little to check yet"),
+    ],
+)
+def test_what_is_missing_when_it_is_stopped_may_be_in_the_rest(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "leases.json"
+    path.write_text(json.dumps(make_lease()) if words != ["export", "alerts"] else "")
+
+    def read(progress: Progress, items: Iterable[Any]) -> Iterator[Any]:
+        yield from items
+        progress._stopped_at.append("read a part")
+
+    monkeypatch.setattr(Progress, "track_reading", read)
+    assert main([*words, *([] if words[0] == "check" else ["--input"]), str(path)]) == INTERRUPTED
+    _, err = capsys.readouterr()
+    assert err.splitlines()[-1] == "stopped by Ctrl-C: read a part; the rest is not in this answer"
 
 
 def test_nothing_is_shown_in_a_pipe(tmp_path: Path) -> None:

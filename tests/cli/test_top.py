@@ -81,7 +81,7 @@ def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None
     code, screen = on_terminal(
         words, environment=path, until=lambda output: "there is no lease shop/gone now" in output
     )
-    assert code == 0
+    assert code == 2
     assert last_frame(screen) == ["there is no lease shop/gone now"]
 
 

@@ -440,8 +440,9 @@ print(sorted(server & set(sys.modules)))
 
 def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
     fake()
-    assert "lease gone is not in the input; -A looks in all namespaces" in run(capsys, "gone")[2]
-    assert "lease gone is not in the input; 1 other is" in run(capsys, "gone", "-A")[2]
+    assert "lease gone is not in the namespace of the context; -A looks in all namespaces" in run(capsys, "gone")[2]
+    assert "lease gone is not in the cluster; 1 other is" in run(capsys, "gone", "-A")[2]
+    assert "lease x/gone is not in namespace x; 1 other is" in run(capsys, "x/gone")[2]
 
 
 def explain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *words: str) -> str:

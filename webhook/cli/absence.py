@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
-from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.stored_leases import Key
+from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.contents import MOST, Contents, find_contents
 from webhook.analysis.inputs.items import NO_KIND, STANDARD_INPUT
 from webhook.cli.progress import Progress
@@ -26,15 +26,33 @@ _ENVELOPES: Final = "envelopes of log services that are opened: docs/why.md#audi
 _POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
 
 
-def refuse_absence(what: str, paths: Sequence[str], progress: Progress | None) -> Exception:
+def name_source(paths: Sequence[str], cluster: Cluster | None = None) -> str:
+    """Return where a command looked: in the input, or in what it listed of a cluster, all of it unless one is given."""
+    if paths:
+        return "the input"
+    if cluster is None or cluster.all_namespaces:
+        return "the cluster"
+    return f"namespace {cluster.namespace}" if cluster.namespace else "the namespace of the context"
+
+
+def refuse_absence(
+    what: str, paths: Sequence[str], progress: Progress | None, cluster: Cluster | None = None
+) -> Exception:
     """Return how a command ends that found nothing: with what the inputs hold instead.
 
     What could not be read was named before: if nothing else is there, no more is said.
     """
+    if progress is not None and progress.is_stopped:
+        return progress.refuse(Failure(what))
     text = explain_absence(paths, progress)
     if progress is not None and progress.unreadable and not text:
         return click.exceptions.Exit(Failure.exit_code)
-    return Failure(f"{what} is in the input{text}")
+    return Failure(f"{what} is in {name_source(paths, cluster)}{text}")
+
+
+def describe_others(number: int) -> str:
+    """Return `; 2 others are`, after a sentence that something is not in a place."""
+    return f"; {number:,} other{' is' if number == 1 else 's are'}"
 
 
 def describe_namesakes(found: Sequence[Key]) -> str:
@@ -105,10 +123,10 @@ def suggest_leases(namespace: str, name: str, known: Collection[tuple[str, str]]
     return f"; there {'are' if near[1:] else 'is'} {', '.join(near[:_MAX_NEAR])}" if near else ""
 
 
-def choose_lease(namespace: str, name: str, known: Collection[Key], instead: str = "") -> Key:
+def choose_lease(namespace: str, name: str, known: Collection[Key], source: str, instead: str = "") -> Key:
     """Return the lease that was named, in any namespace if that is "".
 
-    Raises Failure if it is not there, with what to do `instead`, or if there are several.
+    Raises Failure if it is not in the `source`, with what to do `instead`, or if there are several.
     """
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1:
@@ -116,9 +134,8 @@ def choose_lease(namespace: str, name: str, known: Collection[Key], instead: str
     if found:
         raise Failure(describe_namesakes(found))
     shown = f"{namespace}/{name}" if namespace else name
-    others = f"{format_count(len(known), 'other')} {'is' if len(known) == 1 else 'are'}"
-    hint = suggest_leases(namespace, name, known) or f"; {instead or others}"
-    raise Failure(f"lease {shown} is not in the input{hint}")
+    hint = suggest_leases(namespace, name, known) or (f"; {instead}" if instead else describe_others(len(known)))
+    raise Failure(f"lease {shown} is not in {source}{hint}")
 
 
 def _is_near_in_each_part(name: str, other: str) -> bool:

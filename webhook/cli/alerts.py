@@ -87,10 +87,11 @@ class _LatestLeases(Struct):
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
     progress = Progress()
-    for item in read_for_history(inputs, widen_to_all_namespaces(cluster), progress=progress):
+    cluster = widen_to_all_namespaces(cluster)
+    for item in read_for_history(inputs, cluster, progress=progress):
         latest.observe(item)
     if not latest.leases:
-        raise refuse_absence("no lease", inputs, progress)
+        raise refuse_absence("no lease", inputs, progress, cluster)
     watched = _find_watched_leases(latest.leases, find_namespace(cluster), time.time_ns() // 1000)
     objects = [*make_prometheus_rules(watched, docs)]
     print(write_comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))

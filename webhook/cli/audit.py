@@ -28,7 +28,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import AboutInput, FenceReport, InputKind, Item, Observation, OtherObject, Unreadable
 from webhook.analysis.rights import AccessControl
 from webhook.cli import reading
-from webhook.cli.absence import explain_absence
+from webhook.cli.absence import explain_absence, name_source
 from webhook.cli.grants import WRITERS_HELP, format_overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
 from webhook.cli.options import Command, format_option, parse_moment, policy_option
@@ -289,7 +289,8 @@ class Audit(Struct):
             if self.unlabeled:
                 yield f"{nothing} has the labels {truncate(self.selection.selector, _MAX_NAME)}"
             else:
-                yield f"{nothing} is in the input{'' if self.only else explain_absence(self.paths)}"
+                hint = "" if self.only else explain_absence(self.paths)
+                yield f"{nothing} is in {name_source(self.paths)}{hint}"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         if self.piped_late:

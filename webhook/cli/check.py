@@ -83,7 +83,7 @@ Examples:
 """
 
 _OLD = "what is stored now; bare manifests are evaluated as updates of it"
-_IGNORE = "leave out what matches, by name or by path below a directory; may be repeated"
+_IGNORE = "leave out what matches by name or path below a directory, never a PATH itself; may be repeated"
 _SKIP = "skip files that are not Kubernetes objects even if they are named, for a list of changed files"
 _NOW = "evaluate manifests at this time; else at the latest time in managedFields, else now"
 _ALL_LOGS = "the audit logs are those of all API servers, whole: evaluate patches and deletions in them too"
@@ -129,7 +129,7 @@ def command(**given: Any) -> int:  # noqa: ANN401 - each option has a parameter 
     run = _read(options, progress)
     code, evaluated = _choose_mode(options)(run)
     _print_notes(run, evaluated)
-    if code != _UNREADABLE:
+    if code != _UNREADABLE and not progress.is_stopped:
         _require(evaluated, options.least)
     return progress.exit_code(code)
 

@@ -151,7 +151,8 @@ def _make_json(setting: SettingSource) -> dict[str, Any]:
 
 def _spell(entry: dict[str, Any]) -> str:
     told = {key: value for key, value in entry.items() if value and key != "ended"}
-    return ", ".join(f"{key}: {json.dumps(value)}" for key, value in told.items()) + _ENDED * entry.get("ended", False)
+    text = ", ".join(f"{key}: {json.dumps(value)}" for key, value in told.items())
+    return f"{text}{_ENDED}" if entry.get("ended") else text
 
 
 def _make_row(setting: SettingSource, cap: Mode) -> tuple[str, str, str]:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, TypeVar, cast
 
+import click
+
 from webhook.analysis.inputs.meter import Meter
 from webhook.cli.terminal import print_message
 
@@ -74,6 +76,15 @@ class Progress:
             return code
         print_message(f"stopped by Ctrl-C: {', '.join(self._stopped_at)}; the rest is not in this answer")
         return INTERRUPTED
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if Ctrl-C ended it before everything was read and evaluated."""
+        return bool(self._stopped_at)
+
+    def refuse(self, failure: click.ClickException) -> Exception:
+        """Return how a command ends with a failure: if it was stopped, what it misses may be in the rest."""
+        return click.exceptions.Exit(self.exit_code(INTERRUPTED)) if self.is_stopped else failure
 
     @property
     def _is_over(self) -> bool:

@@ -148,8 +148,16 @@ input_option: Final = click.option(
 
 def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
     """Add leases as arguments and inputs as options."""
+    return _add_leases_and_inputs(function, "[NAMESPACE/NAME]...")
 
-    @click.argument("leases", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_complete_names)
+
+def lease_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the same for a command that takes one lease, by `find_named_lease`, which refuses more in its own words."""
+    return _add_leases_and_inputs(function, "[NAMESPACE/NAME]")
+
+
+def _add_leases_and_inputs(function: Callable[..., int], metavar: str) -> Callable[..., int]:
+    @click.argument("leases", metavar=metavar, nargs=-1, shell_complete=_complete_names)
     @input_option
     @wraps(function)
     def with_leases(leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes

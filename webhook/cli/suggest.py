@@ -12,14 +12,14 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import read_documents
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
 from webhook.analysis.suggestions.fence import find_leases, find_writes_by, format_policy, suggest_fence
-from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
+from webhook.cli.absence import name_source, refuse_absence, suggest_leases, suggest_name
 from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
     cluster_and_input_options,
     find_named_lease,
     find_namespace,
-    leases_and_inputs,
+    lease_and_inputs,
     read_for_history,
     widen_to_all_namespaces,
 )
@@ -56,39 +56,40 @@ _NO_LEASE: Final = "{} is not NAMESPACE/NAME"
 
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
-@leases_and_inputs
+@lease_and_inputs
 @cluster_and_input_options
 def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
     lease = find_named_lease(leases)
     key = None if lease is None else parse_lease_name(lease, _NO_LEASE.format(lease))
+    only = find_namespace(cluster)
     seen = AllWrites(time.time_ns() // 1000)
     progress = Progress()
-    for item in read_for_history(inputs, widen_to_all_namespaces(cluster), resources=("pods",), progress=progress):
+    cluster = widen_to_all_namespaces(cluster)
+    for item in read_for_history(inputs, cluster, resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
-        raise refuse_absence("no lease and no candidate", inputs, progress)
-    only = find_namespace(cluster)
+        raise refuse_absence("no lease and no candidate", inputs, progress, cluster)
     text = make_binding_policy(seen, key, only)
     if not text:
-        raise Failure(_describe_absence(seen, key, only))
+        raise progress.refuse(Failure(_describe_absence(seen, key, only, name_source(inputs, cluster))))
     parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
     return progress.exit_code(2 if seen.unreadable else 0)
 
 
-def _describe_absence(seen: AllWrites, lease: tuple[str, str] | None, only: str) -> str:
+def _describe_absence(seen: AllWrites, lease: tuple[str, str] | None, only: str, source: str) -> str:
     if lease is None:
         hint = suggest_name(only, {namespace: namespace for namespace, _ in seen.leases})
-        return f"no write of a lease{f' of namespace {only}' if only else ''} is in the input{hint}"
+        return f"no write of a lease{f' of namespace {only}' if only else ''} is in {source}{hint}"
     name = "/".join(lease)
     if only not in {"", lease[0]}:
         return f"lease {name} is not in namespace {only}"
     hint = suggest_leases(*lease, seen.leases) or f"; it has those of {format_count(len(seen.leases), 'other lease')}"
-    return f"no write of lease {name} is in the input{hint}"
+    return f"no write of lease {name} is in {source}{hint}"
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
-@leases_and_inputs
+@lease_and_inputs
 @click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
 def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name: str | None) -> int:

@@ -24,7 +24,7 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
-from webhook.cli.absence import choose_lease, explain_absence, refuse_absence, suggest_name
+from webhook.cli.absence import choose_lease, explain_absence, name_source, refuse_absence, suggest_name
 from webhook.cli.options import (
     FORMATS_OF_OTHERS,
     Command,
@@ -98,11 +98,7 @@ def command(
     policy: str | None,
     cluster: Cluster,
 ) -> int:
-    if place in {*_FORMATS, *FORMATS_OF_OTHERS}:
-        how = f"formats are {' and '.join(_FORMATS)}"
-        if place in _FORMATS:
-            how = f"for that format write --format {place}"
-        raise Failure(f"-o {place} would be a file of that name: {how}; for the file write -o ./{place}")
+    _refuse_format(place)
     if is_example:
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
@@ -124,11 +120,24 @@ def command(
     progress = Progress()
     items = reading.read_for_history(inputs, cluster, policy, progress=progress)
     progress.count = lambda: builder.histories.lease_count
-    timeline = _select(read_timeline(builder, items, inputs, cluster, now, progress), wanted, only)
+    timeline = read_timeline(builder, items, inputs, cluster, now, progress)
+    try:
+        timeline = _select(timeline, wanted, only, name_source(inputs, cluster))
+    except Failure as problem:
+        raise progress.refuse(problem) from None
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
     _write(timeline if output == "json" else fit_into(timeline), output, place)
     return progress.exit_code(0)
+
+
+def _refuse_format(place: str) -> None:
+    """Refuse a file that is named as a format is: elsewhere -o takes a format."""
+    if place in {*_FORMATS, *FORMATS_OF_OTHERS}:
+        how = f"formats are {' and '.join(_FORMATS)}"
+        if place in _FORMATS:
+            how = f"for that format write --format {place}"
+        raise Failure(f"-o {place} would be a file of that name: {how}; for the file write -o ./{place}")
 
 
 def _write(timeline: Timeline, output: str, place: str) -> None:
@@ -168,7 +177,7 @@ def read_timeline(
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     timeline = builder.timeline(as_of.at, tuple(paths) or (listing,), builder.clock - BOUND)
     if not timeline.lanes:
-        raise refuse_absence("no lease", paths, progress)
+        raise refuse_absence("no lease", paths, progress, cluster)
     undrawn = [lane for lane in timeline.lanes if lane.problem]
     for lane in undrawn[: reading.MAX_NAMED]:
         print_message(f"{lane.namespace}/{lane.name} cannot be drawn: {lane.problem}")
@@ -183,12 +192,12 @@ def read_timeline(
     return timeline
 
 
-def _select(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
+def _select(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str, source: str) -> Timeline:
     lanes = {(lane.namespace, lane.name): lane for lane in timeline.lanes if only in {"", lane.namespace}}
     if only and not lanes:
         hint = suggest_name(only, {lane.namespace: lane.namespace for lane in timeline.lanes})
-        raise Failure(f"no lease of namespace {only} is in the input{hint}")
-    found = {choose_lease(*key, lanes) for key in wanted}
+        raise Failure(f"no lease of namespace {only} is in {source}{hint}")
+    found = {choose_lease(*key, lanes, source) for key in wanted}
     chosen = tuple(lane for key, lane in lanes.items() if not wanted or key in found)
     return msgspec.structs.replace(timeline, lanes=chosen)
 

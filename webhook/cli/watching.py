@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Draw = Callable[[ClusterHistory, EvaluationTime], "list[RenderableType]"]
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_NEVER_SEEN: Final = 2
+"""The exit code where a lease was not there, as without --watch."""
 CLOCK: Final = "the clock of the API server"
 _ENDS: Final = "Ctrl-C ends it"
 _ANSWER_SECONDS: Final = 5.0
@@ -45,7 +47,8 @@ def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namesp
 
     The `policy` file says which stamps to believe, and has the numbers of rules.
     """
-    return _show_live(cluster, policy, lambda histories, as_of: draw_frame(histories, as_of, selection, namespace))
+    _show_live(cluster, policy, lambda histories, as_of: draw_frame(histories, as_of, selection, namespace))
+    return 0
 
 
 def draw_frame(
@@ -60,9 +63,11 @@ def draw_frame(
 def watch_one(
     cluster: Cluster, key: Key, policy: str | None, describe: Callable[[Account, EvaluationTime], Sequence[str]]
 ) -> int:
-    """Show one lease as `describe` does, whose lines may have colors of a terminal."""
+    """Show one lease as `describe` does, whose lines may have colors of a terminal; return 2 if it was never there."""
+    code = _NEVER_SEEN
 
     def draw(histories: ClusterHistory, as_of: EvaluationTime) -> "list[RenderableType]":
+        nonlocal code
         namespace, name = key
         found = [one for one in histories.names() if one[1] == name and namespace in {"", one[0]}]
         present = [one for one in found if not histories.get_history(one).is_deleted] or found
@@ -70,10 +75,12 @@ def watch_one(
             return [*_draw_lines([f"there is no lease {f'{namespace}/' if namespace else ''}{name} now"])]
         if len(present) > 1:
             return [*_draw_lines([describe_namesakes(present)])]
+        code = 0
         account = make_account(histories, histories.get_history(present[0]), as_of.at)
         return [*_draw_lines(describe(account, as_of))]
 
-    return _show_live(cluster, policy, draw)
+    _show_live(cluster, policy, draw)
+    return code
 
 
 def _find_accounts(
@@ -109,7 +116,7 @@ def _draw_lines(lines: Sequence[str]) -> "list[Text]":
     return [Text.from_ansi(line) for line in "\n".join(lines).split("\n")]
 
 
-def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
+def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> None:
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise Failure(
             "this needs a terminal; `lease-webhook record` keeps what happens, and `why` shows the present state"
@@ -145,4 +152,3 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
         for number in _ENDING:
             signal.signal(number, signal.SIG_IGN)
         watch.stop()
-    return 0

@@ -29,7 +29,7 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
-from webhook.cli.absence import choose_lease, refuse_absence, suggest_name
+from webhook.cli.absence import choose_lease, name_source, refuse_absence, suggest_name
 from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
 from webhook.cli.options import Command, format_option, parse_lease, parse_moment
@@ -86,7 +86,7 @@ _LABEL: Final = 16
 
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@reading.leases_and_inputs
+@reading.lease_and_inputs
 @click.option("--now", type=parse_moment, metavar="RFC3339", help="decide what has expired as of this time")
 @reading.stamps_and_numbers_option
 @reading.cluster_and_input_options
@@ -124,7 +124,7 @@ def command(
     if key is None:
         _print_all(histories, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
-    history = _find_lease(histories, *key, is_whole=bool(inputs) or cluster.all_namespaces)
+    history = _find_lease(histories, key, inputs, cluster, progress)
     for item in () if inputs else clusters.list_lease_events(cluster, history.namespace, history.name):
         histories.add(item)
     access = read_access(inputs, cluster, history.namespace) if writers else None
@@ -198,15 +198,22 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         histories.add(item)
     if not histories.lease_count:
-        raise refuse_absence("no lease", inputs, progress)
+        raise refuse_absence("no lease", inputs, progress, cluster)
     if histories.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
     return histories
 
 
-def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
-    instead = "" if is_whole or namespace else "-A looks in all namespaces"
-    return histories.get_history(choose_lease(namespace, name, histories.names(), instead))
+def _find_lease(
+    histories: ClusterHistory, wanted: Key, inputs: Sequence[str], cluster: Cluster, progress: Progress
+) -> LeaseHistory:
+    is_whole = inputs or cluster.all_namespaces or wanted[0]
+    instead = "" if is_whole else "-A looks in all namespaces"
+    try:
+        chosen = choose_lease(*wanted, histories.names(), name_source(inputs, cluster), instead)
+    except Failure as problem:
+        raise progress.refuse(problem) from None
+    return histories.get_history(chosen)
 
 
 def _print_all(
@@ -223,7 +230,8 @@ def _print_all(
     names = [key for key in known if namespace in ("", key[0])]
     if not names:
         hint = suggest_name(namespace, {space: space for space, _ in known})
-        raise Failure(f"no lease of namespace {namespace} is in the input{hint}")
+        # Of a cluster, only this namespace was listed.
+        raise progress.refuse(Failure(f"no lease of namespace {namespace} is in the input{hint}"))
     accounts = select_accounts(histories, progress.track(names, "leases"), as_of, selection, is_row=is_table)
     if not is_table:
         _write_all(accounts, selection, output)

@@ -146,7 +146,9 @@ class Place(Struct, frozen=True, gc=False):
 
     @property
     def short(self) -> str:
-        """The path, with the number of the document unless it is the only one."""
+        """The path, with the number of the document unless it is the only one; standard input has no path."""
+        if self.path == STANDARD_INPUT:
+            return "standard input" if self.is_only else f"standard input, document {self.document}"
         return self.path if self.is_only else str(self)
 
 
