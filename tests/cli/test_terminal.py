@@ -69,6 +69,15 @@ def test_a_message_is_broken_between_words(
     assert stream.getvalue() == expected
 
 
+def test_a_message_and_its_end_are_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "write", written.append)
+    monkeypatch.setattr("sys.stderr", stream)
+    print_message("the watch of leases ended")
+    assert written == ["the watch of leases ended\n"]
+
+
 def test_a_table_aligns_all_but_the_last_column() -> None:
     rows = [("a", "Lease", "x"), ("bcd", "b", "long text")]
     assert [*format_table(rows)] == [

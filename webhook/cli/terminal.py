@@ -124,4 +124,5 @@ def print_message(text: str) -> None:
     """Print any text as one line on standard error; a terminal breaks it between words, but no command."""
     line = escape(text)
     is_broken = sys.stderr.isatty() and not _CALL.search(line)
-    print(indent(line, 0, shutil.get_terminal_size().columns) if is_broken else line, file=sys.stderr)
+    # In one call, so that another thread's line cannot come between a line and its end.
+    sys.stderr.write(f"{indent(line, 0, shutil.get_terminal_size().columns) if is_broken else line}\n")
