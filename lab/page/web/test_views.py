@@ -63,6 +63,27 @@ def test_why_shows_what_the_command_finds(web: Web) -> None:
     assert all(text in view for text in texts)
 
 
+def test_a_copy_for_a_ticket_has_what_is_shown(web: Web) -> None:
+    web.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    web.open(LOG, WATCH)
+    account = Session([str(LOG), str(WATCH)]).explain_lease(LEASE)
+    web.show("why")
+    web.page.click(f"#leases button.link:text-is('{LEASE}')")
+    web.page.click("#account button:text-is('Copy as text')")
+    web.page.wait_for_selector("#account button:text-is('Copied')")
+    lines = web.page.evaluate("navigator.clipboard.readText()").splitlines()
+    found = account["findings"]
+    wanted = [
+        account["advice"]["sentence"],
+        *(one["message"] for one in found),
+        *(text for _, text in account["quoted"]),
+    ]
+    wanted += [f"-> {one['fix']}" for one in found if one["fix"] not in {"", account["advice"]["command"]}]
+    assert [text for text in wanted if not any(line.endswith(text) for line in lines)] == []
+    is_headed = any(line.startswith("What Events say") for line in lines)
+    assert is_headed is bool(account["quoted"])
+
+
 def test_each_finding_of_audit_is_a_click_from_its_lease(web: Web) -> None:
     web.open(LOG, WATCH)
     web.show("audit")

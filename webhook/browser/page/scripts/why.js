@@ -4,6 +4,7 @@ import { badge, command, copier, element, make, notes, table } from "./dom.js";
 import { call } from "./python.js";
 
 const MAX_SHOWN = 200;
+const EVENTS = "What Events say (clients write them; they are kept for an hour)";
 let opened = null;
 let chosen = "";
 
@@ -87,7 +88,7 @@ function* parts(account, go) {
   if (advice.command) yield command(advice.command);
   yield* lines("What is known", facts);
   yield* lines("What happened", events);
-  yield* lines("What Events say (clients write them; they are kept for an hour)", quoted);
+  yield* lines(EVENTS, quoted);
   const infos = findings.filter((one) => one.severity === "info");
   if (infos.length) yield make("h3", {}, "Good to know");
   for (const one of infos) yield finding(one, advice);
@@ -99,8 +100,24 @@ function finding(one, advice) {
   return make("div", { class: `card ${one.severity}` }, head, make("p", {}, one.message), fix);
 }
 
-function text({ title, state, headline, as_of: asOf, facts, events, findings, advice }) {
+/** Return all that is shown of a lease as lines for a ticket; a heading has something below it. */
+function text({ title, state, headline, as_of: asOf, facts, events, quoted, findings, advice }) {
   const pairs = (all) => all.map(([label, said]) => `${label.padEnd(16)}${said}`);
-  const wrong = findings.filter((one) => one.severity !== "info").flatMap((one) => [`  ${one.severity}  ${one.check}`, `    ${one.message}`]);
-  return [`${title}  ${state}: ${headline}`, asOf, "", ...pairs(facts), "", "What happened", ...pairs(events), "", "What is wrong", ...wrong, "", "What to do", `  ${advice.sentence}`, `    ${advice.command}`].join("\n");
+  const part = (head, rows) => (rows.length ? ["", head, ...rows] : []);
+  const told = (one) => [
+    `  ${one.severity}  ${one.check}${one.ends ? ` (${one.ends})` : ""}`,
+    `    ${one.message}`,
+    ...(one.fix && one.fix !== advice.command ? [`    -> ${one.fix}`] : []),
+  ];
+  const [infos, worrying] = [true, false].map((isInfo) => findings.filter((one) => (one.severity === "info") === isInfo));
+  return [
+    `${title}  ${state}: ${headline}`,
+    asOf,
+    ...part("What is wrong", worrying.flatMap(told)),
+    ...part("What to do", [`  ${advice.sentence}`, ...(advice.command ? [`    ${advice.command}`] : [])]),
+    ...part("What is known", pairs(facts)),
+    ...part("What happened", pairs(events)),
+    ...part(EVENTS, pairs(quoted)),
+    ...part("Good to know", infos.flatMap(told)),
+  ].join("\n");
 }
