@@ -190,6 +190,11 @@ def test_what_examines_no_namespace_has_no_option_for_one(
         (["why", "--request-timeout", "soon"], '"soon" is not a time such as 5s'),
         (["audit", "--in-cluster", "--as", "dev"], "without kubectl: --as is not for it"),
         (["record", "history", "--in-cluster", "--context", "eu"], "without kubectl: --context is not for it"),
+        (["why", "--input", "x", "--context", "eu"], "--context is for kubectl, which does not run with --input"),
+        (["writers", "a/b", "--input", "x", "--as", "dev"], "--as is for kubectl, which does not run with --input"),
+        (["doctor", "--input", "x", "--cluster", "eu"], "--cluster is for kubectl, which does not run with --input"),
+        (["check", "x", "--kubeconfig", "y"], "--kubeconfig is for kubectl, which does not run with a PATH"),
+        (["audit", "--input", "x", "--with-pods"], "--with-pods is for kubectl: pods and nodes of --input"),
     ],
 )
 def test_options_of_kubectl_that_do_not_fit_are_refused(
@@ -197,6 +202,12 @@ def test_options_of_kubectl_that_do_not_fit_are_refused(
 ) -> None:
     assert main(words) == 2
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["why", "policy show strict"])
+def test_a_lease_and_an_option_name_one_namespace(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "shop/checkout", "--namespace", "bank"]) == 2
+    assert "shop/checkout and --namespace bank name two namespaces" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("given", "is_refused"), [([], True), (["--input", "leases.json"], False)])

@@ -87,6 +87,14 @@ def test_a_life_of_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "(1 day)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("--check", "--ca-bundle"), ("--new-ca", "--check"), ("--new-ca", "--ca-bundle")]
+)
+def test_one_act_at_a_time(first: str, second: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certs", str(tmp_path), first, second]) == 2
+    assert f"{first} and {second} exclude each other" in capsys.readouterr().err
+
+
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certs", "--check", str(tmp_path)]) == 2
     assert "tls.crt: No such file" in capsys.readouterr().out

@@ -499,7 +499,23 @@ def test_an_update_keeps_what_the_server_owns(run: Run) -> None:
 def test_what_is_not_stored_is_created(run: Run) -> None:
     write("live.yaml", make_lease(put("metadata.name", "other")))
     write("new.yaml", make_lease(*BARE))
-    assert lines(run("--format", "json", "--old", "live.yaml", "new.yaml")[1])[0]["operation"] == "CREATE"
+    _, out, err = run("--format", "json", "--old", "live.yaml", "new.yaml")
+    assert lines(out)[0]["operation"] == "CREATE"
+    assert err == "--old has no Lease shop/checkout: it was evaluated as a creation\n"
+
+
+def test_what_is_not_stored_is_named_once_and_counted_where_it_is_much(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write("new.yaml", *(make_lease(*BARE, put("metadata.name", f"lease-{number}")) for number in range(7)))
+    _, _, err = run("--old", "empty", "--against", "strict", "new.yaml")
+    assert err.count("it was evaluated as a creation") == 5
+    assert "--old lacks 2 more, evaluated as creations\n" in err
+
+
+def test_a_manifest_without_a_name_is_a_creation_in_any_case(run: Run) -> None:
+    write("live.yaml", make_lease())
+    write("new.yaml", make_lease(*BARE, drop("metadata.name"), put("metadata.generateName", "checkout-")))
+    assert "--old" not in run("--old", "live.yaml", "new.yaml")[2]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ FILES = {"ca.crt": b"the CA", "tls.crt": b"the leaf", "tls.key": b"the key"}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-    code = main(["install", "--image=registry.example/x:1", *arguments])
+    image = [] if "--policies-only" in arguments else ["--image=registry.example/x:1"]
+    code = main(["install", *image, *arguments])
     printed = capsys.readouterr()
     return code, list(yaml.safe_load_all(printed.out)), printed.err
 
@@ -135,6 +136,8 @@ def test_policies_with_stamps(capsys: pytest.CaptureFixture[str], tmp_path: Path
         pytest.param(["--kubernetes=1.29"], "--kubernetes: policies need 1.30 or newer", id="an old API server"),
         pytest.param(["--kubernetes=new"], '--kubernetes: "new" is not a version such as 1.36', id="not a version"),
         pytest.param(["--certificate=openshift"], "--certificate: is about the webhook", id="a certificate"),
+        pytest.param(["--image=x:1"], "--image: is about the webhook", id="an image"),
+        pytest.param(["--certs=certs"], "--certs: is about the webhook", id="a directory of certificates"),
         pytest.param(["--component=strict"], "--component strict: is about the webhook", id="a component"),
     ],
 )
@@ -144,6 +147,11 @@ def test_what_policies_cannot_be_printed_for(
     code, objects, err = run(capsys, "--policies-only", *flags)
     assert (code, objects) == (2, [])
     assert problem in err
+
+
+def test_a_version_of_kubernetes_is_for_policies_only(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "--certificate=cert-manager", "--image=x:1", "--kubernetes=1.36")
+    assert (code, "--kubernetes: is for --policies-only" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

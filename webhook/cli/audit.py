@@ -133,8 +133,8 @@ def command(
     histories = ClusterHistory(find_limits=in_force.find_limits) if in_force else ClusterHistory()
     only = reading.find_namespace(cluster)
     audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, only, selection, histories)
-    if inputs and in_cluster:
-        raise Failure("give either --input or --in-cluster")
+    if inputs:
+        _refuse_listing(with_pods=with_pods, in_cluster=in_cluster)
     if in_cluster:
         reading.refuse_inside(cluster)
     if with_tokens and (in_cluster or not tokens.fences):
@@ -218,6 +218,14 @@ def _refuse(words: Sequence[str]) -> None:
     reading.refuse_files(words)
     if words:
         raise click.UsageError(_NO_LEASE.format(quote(truncate(words[0], _MAX_NAME))))
+
+
+def _refuse_listing(*, with_pods: bool, in_cluster: bool) -> None:
+    """Raise Failure for options that say how to list a cluster, where an input is read."""
+    if with_pods:
+        raise Failure("--with-pods is for kubectl: pods and nodes of --input are examined in any case")
+    if in_cluster:
+        raise Failure("give either --input or --in-cluster")
 
 
 class Audit(Struct):

@@ -61,8 +61,10 @@ def command(
     check: bool,
     ca_bundle: bool,
 ) -> int:
-    if check and ca_bundle:
-        raise Failure("--check and --ca-bundle exclude each other")
+    given = {"--new-ca": new_ca, "--check": check, "--ca-bundle": ca_bundle}
+    acts = [option for option, is_given in given.items() if is_given]
+    if len(acts) > 1:
+        raise Failure(f"{' and '.join(acts)} exclude each other")
     path = Path(directory)
     own = issue.list_service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:

@@ -36,9 +36,11 @@ from webhook.cli.checking.text import (
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
+    MAX_NAMED,
     cluster_options,
     format_skipped,
     read_for_history,
+    refuse_kubectl_options,
     refuse_repeated_standard_input,
     widen_to_all_namespaces,
 )
@@ -97,6 +99,8 @@ _ANNOTATIONS = "also write what --format github prints to this file"
 _FORMAT = "json: a line per document; junit, sarif: a document; github: annotations"
 _ALLOWED = "list what is allowed, too"
 _NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests"
+_CREATED = "--old has no {}: it was evaluated as a creation"
+_MORE_CREATED = "--old lacks {} more, evaluated as creations"
 _OF_A_CLUSTER = (
     "only creations were evaluated: what kubectl lists was evaluated as if it were being created; an audit log shows "
     "what writers do (--all-logs)"
@@ -163,6 +167,8 @@ class _Options(Struct, frozen=True, kw_only=True):
             raise Failure("--group needs --user: a group alone writes nothing")
         if self.paths and self.cluster.namespace:
             raise Failure("--namespace is for the cluster: what a PATH has is evaluated whole")
+        if self.paths:
+            refuse_kubectl_options(self.cluster, "a PATH")
         given = {"--expect": self.expect, "--write-expected": self.write_expected, "--against": self.against}
         named = [name for name, value in given.items() if value is not None]
         if len(named) > 1:
@@ -234,6 +240,11 @@ def _print_notes(run: _Run, evaluated: int) -> None:
     if not options.paths and options.output == "text" and evaluated:
         # Beside the counts, which would otherwise be kept without it.
         print(wrap_on_terminal(_OF_A_CLUSTER, 2))
+    creations = [*run.evaluator.creations]
+    for kind, namespace, name in creations[:MAX_NAMED]:
+        print_message(_CREATED.format(f"{kind} {namespace}/{name}"))
+    if len(creations) > MAX_NAMED:
+        print_message(_MORE_CREATED.format(len(creations) - MAX_NAMED))
     if options.output == "text" and run.evaluator.is_writer_missing:
         print_message(_NO_WRITER)
     if unknown := writes.unknown:

@@ -25,7 +25,7 @@ from webhook.api_server.doctor.fences_and_stamps import (
 )
 from webhook.cli.absence import explain_emptiness
 from webhook.cli.options import Command, complete_files, format_option, policy_option
-from webhook.cli.reading import connection_options, print_unread_pipe, refuse_files
+from webhook.cli.reading import connection_options, print_unread_pipe, refuse_files, refuse_kubectl_options
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style, wrap_on_terminal
 from webhook.findings import ReportFinding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
@@ -63,7 +63,7 @@ Examples:
 @connection_options
 @format_option()
 def command(*, words: tuple[str, ...], path: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
-    _refuse(words)
+    _refuse(words, path, cluster)
     now = dt.datetime.now(dt.UTC)
     if path is None:
         print_unread_pipe()
@@ -100,7 +100,9 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     return 1 if any(report.findings for report in reports) else 0
 
 
-def _refuse(words: Sequence[str]) -> None:
+def _refuse(words: Sequence[str], path: str | None, cluster: Cluster) -> None:
+    if path is not None:
+        refuse_kubectl_options(cluster, "--input")
     refuse_files(words)
     if words:
         raise click.UsageError(

@@ -4,7 +4,7 @@ import datetime as dt
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,8 @@ _SERVED: Final = "lease-webhook.lease-webhook.svc"
 """The name that API servers check."""
 _MAX_WORD: Final = 80
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
+_KUBERNETES: Final = "1.30"
+_CERTS: Final = "certs"
 _HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
 _INSTALL: Final = """\
 Prints the objects of an installation: those that kustomize builds from deploy/ in the repository. Nothing is applied:
@@ -89,7 +91,7 @@ Examples:
 @click.argument("words", metavar="", nargs=-1)
 @click.option("--certificate", type=click.Choice(CERTIFICATES), help="where the certificate comes from")
 @click.option("--policies-only", is_flag=True, help="the rules as policies of the API server, and no webhook")
-@click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
+@click.option("--kubernetes", metavar="VERSION", help=f"for --policies-only; {_KUBERNETES} unless given")
 @click.option(
     "--component",
     multiple=True,
@@ -97,40 +99,38 @@ Examples:
     metavar="NAME",
     help="one of the components below; may be repeated",
 )
-@click.option("--image", default="", metavar="IMAGE", help="image of the pods, with its version or digest")
+@click.option("--image", metavar="IMAGE", help="image of the pods, with its version or digest")
 @click.option(
     "--policy", metavar="FILE", shell_complete=complete_files, help="policy file, instead of the preset standard"
 )
 @click.option(
     "--certs",
-    default="certs",
-    show_default=True,
     metavar="DIR",
     shell_complete=complete_directories,
-    help="for self-signed",
+    help=f"for self-signed; {_CERTS} unless given",
 )
 def install(
     *,
     words: tuple[str, ...],
     certificate: str | None,
     policies_only: bool,
-    kubernetes: str,
+    kubernetes: str | None,
     component: tuple[str, ...],
-    image: str,
+    image: str | None,
     policy: str | None,
-    certs: str,
+    certs: str | None,
 ) -> int:
     if words:
         raise click.UsageError(_explain_argument(words[0], policies_only=policies_only))
     if policies_only:
-        if certificate is not None:
-            raise Failure("--certificate: is about the webhook, which --policies-only leaves out")
-        return _print_policies(policy, kubernetes, component)
+        _refuse_of_webhook({"--certificate": certificate, "--image": image, "--certs": certs})
+        return _print_policies(policy, kubernetes or _KUBERNETES, component)
+    if kubernetes is not None:
+        raise Failure("--kubernetes: is for --policies-only")
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
     pieces = make_pieces(certificate)
-    if not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
-        raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.3.0")
+    image = _require_version(image)
     text, suffixes = None, set[str]()
     if policy is not None:
         if "observe" in component:
@@ -139,14 +139,29 @@ def install(
         text = Path(policy).read_text()
     if "stamp" in component and len(suffixes) != 1:
         raise Failure("--component stamp: needs a --policy whose `stamps` have one suffix; docs/stamp.md shows one")
-    pair = _read_pair(Path(certs)) if certificate == "self-signed" else {}
-    for problem in _find_problems(Path(certs)) if pair else ():
-        print_message(f"{certs}: {problem}: the API server will refuse it, and then no write is reviewed")
+    directory = Path(certs or _CERTS)
+    pair = _read_pair(directory) if certificate == "self-signed" else {}
+    for problem in _find_problems(directory) if pair else ():
+        print_message(f"{directory}: {problem}: the API server will refuse it, and then no write is reviewed")
     print(_HEADER.format("install"))
     objects = compose(pieces, component)
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
     print(write_stream(objects), end="")
     return 0
+
+
+def _refuse_of_webhook(given: Mapping[str, str | None]) -> None:
+    """Raise Failure for an option of the webhook where only policies are printed; None is one that is not given."""
+    for option, value in given.items():
+        if value is not None:
+            raise Failure(f"{option}: is about the webhook, which --policies-only leaves out")
+
+
+def _require_version(image: str | None) -> str:
+    """Return the image of the pods; raises Failure for one that may be another tomorrow."""
+    if image is None or not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
+        raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.3.0")
+    return image
 
 
 def _explain_argument(word: str, *, policies_only: bool) -> str:

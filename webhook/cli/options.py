@@ -70,9 +70,15 @@ def parse_lease(text: str, namespace: str) -> tuple[str, str]:
         raise Failure(f"{text} must be NAMESPACE/NAME")
     if any(one.startswith("-") for one in found):
         raise Failure(f"{text} is not the name of a lease")
-    if slash and namespace not in {"", before}:
-        raise Failure(f"{text} and --namespace {namespace} name two namespaces")
+    if slash:
+        refuse_two_namespaces(text, namespace)
     return found
+
+
+def refuse_two_namespaces(lease: str, namespace: str) -> None:
+    """Raise Failure if --namespace is not that of NAMESPACE/NAME; "" if it is not given."""
+    if namespace not in {"", lease.partition("/")[0]}:
+        raise Failure(f"{lease} and --namespace {namespace} name two namespaces")
 
 
 def parse_address(text: str) -> str:

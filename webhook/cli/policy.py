@@ -16,7 +16,14 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS, find_end
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import STANDARD_INPUT
-from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
+from webhook.cli.options import (
+    Command,
+    complete_files,
+    complete_policies,
+    format_option,
+    parse_lease_name,
+    refuse_two_namespaces,
+)
 from webhook.cli.terminal import Failure, encode_line, format_table, measure_width, style
 from webhook.text.quoting import escape
 
@@ -114,6 +121,7 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     policy = load(file)
     lease = ""
     if named:
+        refuse_two_namespaces(named, namespace)
         namespace, lease = parse_lease_name(named, f"{named} must be NAMESPACE/NAME")
     settings = list(explain(policy, namespace, lease))
     document = policy.document

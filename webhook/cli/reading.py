@@ -96,6 +96,8 @@ def _add_cluster_options(function: Callable[..., int], namespace_help: str) -> C
     @click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces")
     @wraps(function)
     def with_cluster(cluster: Cluster, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
+        if given.get("inputs"):
+            refuse_kubectl_options(cluster, "--input")
         return function(cluster=replace(cluster, namespace=namespace, all_namespaces=all_namespaces), **given)
 
     return with_cluster
@@ -119,9 +121,19 @@ def _parse_timeout(text: str) -> str:
 
 def refuse_inside(cluster: Cluster) -> None:
     """Raise Failure if options of kubectl are given for a command that runs in a pod, as the account of that."""
-    if cluster.options:
-        option = cluster.options[0].partition("=")[0]
+    if option := _find_option(cluster):
         raise Failure(f"--in-cluster uses the service account of the pod, without kubectl: {option} is not for it")
+
+
+def refuse_kubectl_options(cluster: Cluster, instead: str) -> None:
+    """Raise Failure if options of kubectl are given for files, which are read `instead` of a cluster."""
+    if option := _find_option(cluster):
+        raise Failure(f"{option} is for kubectl, which does not run with {instead}")
+
+
+def _find_option(cluster: Cluster) -> str:
+    """Return the first option of kubectl that is given, "" if there is none."""
+    return cluster.options[0].partition("=")[0] if cluster.options else ""
 
 
 def refuse_repeated_standard_input(paths: Sequence[str | None]) -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.evaluate import evaluate
@@ -88,6 +88,8 @@ class Evaluator(Struct):
     writes: Writes
     is_writer_missing: bool = False
     """A manifest was evaluated without its writer."""
+    creations: dict[Key, None] = field(default_factory=dict)
+    """The manifests of objects that are not in --old, in order."""
 
     def evaluate_all(
         self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
@@ -96,7 +98,9 @@ class Evaluator(Struct):
         replaced = [*read_for_check([old])] if old else []
         if any(isinstance(one, Input) for one in replaced):
             raise Failure("--old is what is stored at one moment: it takes no log and no watch")
-        stored = {make_key(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+        stored = (
+            {make_key(one.document): one.document for one in replaced if isinstance(one, Manifest)} if old else None
+        )
         broken = [one for one in replaced if isinstance(one, Unreadable)]
         for unreadable in (*self.received.unreadable, *broken):
             yield [unreadable] * len(self.policies)
@@ -120,8 +124,18 @@ class Evaluator(Struct):
                     for policy in self.policies
                 ]
 
+    def _find_stored(self, document: Value, stored: Mapping[Key, Value] | None) -> Value | None:
+        """Return what is stored of a manifest's object, None if it is created; `stored` is None without --old."""
+        if stored is None:
+            return None
+        key = make_key(document)
+        # An API server chooses the name of an object that has none, which is a creation in any case.
+        if key not in stored and key[-1]:
+            self.creations[key] = None
+        return stored.get(key)
+
     def _evaluate_document(
-        self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy
+        self, item: Document | Manifest, stored: Mapping[Key, Value] | None, policy: Policy
     ) -> DocumentOutcome:
         try:
             if isinstance(item, Document):
@@ -129,7 +143,7 @@ class Evaluator(Struct):
                 found = _evaluate_request(item.place, decode(item.text), policy, at, writer_known=True)
                 return replace(found, source=item.source)
             self.is_writer_missing = self.is_writer_missing or self.writer is None
-            body = make_review(item.document, stored.get(make_key(item.document)), self.writer)
+            body = make_review(item.document, self._find_stored(item.document, stored), self.writer)
             found = _evaluate_request(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False, source=item.source, unknown=find_unknown_fields(item.document))
         except (ReviewError, ValueError) as error:
