@@ -304,7 +304,7 @@ def test_a_single_request_of_a_former_holder_does_not_show_that_it_went_on() -> 
     )
     assert "a request of pod db-0, the previous holder, was received" in said
     assert "had been" not in said
-    assert "asks for it" not in said
+    assert "asks for the lease" not in said
 
 
 def test_a_pod_that_was_heard_again_has_logs() -> None:
