@@ -85,6 +85,8 @@ def connection_options(function: Callable[..., int]) -> Callable[..., int]:
             groups=as_groups,
             request_timeout=request_timeout,
         )
+        if given.get("inputs"):
+            refuse_kubectl_options(cluster, "--input")
         return function(cluster=cluster, **given)
 
     return with_connection
@@ -96,8 +98,6 @@ def _add_cluster_options(function: Callable[..., int], namespace_help: str) -> C
     @click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces")
     @wraps(function)
     def with_cluster(cluster: Cluster, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
-        if given.get("inputs"):
-            refuse_kubectl_options(cluster, "--input")
         return function(cluster=replace(cluster, namespace=namespace, all_namespaces=all_namespaces), **given)
 
     return with_cluster
