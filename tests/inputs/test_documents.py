@@ -184,6 +184,53 @@ def test_a_stream_of_nothing_but_beginnings_is_given_up(monkeypatch: pytest.Monk
     assert last.error.endswith("the rest is not read")
 
 
+def test_what_is_read_far_beyond_a_broken_value_counts_as_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_MAX_WASTED", 10_000)
+    beginnings = b'{"a":[\n' * 50 + b'"' + b"x" * 2000 + b'" @\n' + b"{}" * 100
+    last = decoded([beginnings])[-1]
+    assert isinstance(last, Unreadable)
+    assert last.error.endswith("too much is broken; the rest is not read")
+    few = b'{"a":1,,}\n' * 5000
+    assert decoded([few, b"{}"])[-1] == {}
+
+
+def test_values_that_nest_too_deeply_and_do_not_end_count_as_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_MAX_WASTED", 100_000)
+    last = decoded([b'{"a":[\n' * 3000 + b"@" * 100 + b"\n{}" * 100])[-1]
+    assert isinstance(last, Unreadable)
+    assert last.error.endswith("too much is broken; the rest is not read")
+
+
+DEEP = b'{"a":' * 5000 + b'"]\\"}"' + b"}" * 5000
+
+
+@pytest.mark.parametrize("size", [7, 1000, 1_000_000])
+@pytest.mark.parametrize("between", [b"", b"\n"], ids=["one line", "lines"])
+def test_an_item_that_nests_too_deeply_costs_only_itself(size: int, between: bytes) -> None:
+    items = between + (b"," + between).join([b'{"a":1}', DEEP, b'{"b":[2]}'])
+    text = b'{"before":1}\n{"kind":"LeaseList","apiVersion":"v1","items":[' + items + b']}\n{"after":1}'
+    found = list(documents.split_documents("in", cut(text, size)))
+    assert [one.error if isinstance(one, Unreadable) else one.text.strip() for one in found] == [
+        b'{"before":1}',
+        b'{"a":1}',
+        "nested too deeply",
+        b'{"b":[2]}',
+        b'{"after":1}',
+    ]
+    assert isinstance(found[2], Unreadable)
+    assert found[2].place == Place("in", 3)
+    assert found[2].line == (4 if between else 2)
+    assert isinstance(found[3], Document)
+    assert (found[3].kind, found[3].source.find_line()) == ("Lease", 5 if between else 2)
+
+
+def test_brackets_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_MAX_BRACKETS", 5000)
+    values = decoded([DEEP, b'\n{"b":2}'])
+    assert isinstance(values[0], Unreadable)
+    assert values[1:] == [{"b": 2}]
+
+
 @pytest.mark.parametrize("is_json", [True, False], ids=["JSON lines", "any form"])
 @pytest.mark.parametrize("size", [100, 1_000_000])
 def test_a_captured_review_of_any_depth_is_kept_as_it_is(size: int, is_json: bool) -> None:

@@ -117,6 +117,24 @@ def test_a_value_without_an_end_is_not_looked_for_forever() -> None:
     assert documents.split_list("list.json", lambda: iter(pieces)) is None
 
 
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "lines"])
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "pipe"])
+def test_an_item_that_nests_too_deeply_hides_no_other(is_file: bool, indent: int | None) -> None:
+    deep = "[" * 1500 + "]" * 1500
+    text = json.dumps({"kind": "List", "items": [ITEMS[0], {"metadata": "HERE"}, ITEMS[2]]}, indent=indent)
+    items = found(text.replace('"HERE"', deep).encode(), is_file=is_file)
+    assert [one.error if isinstance(one, Unreadable) else json.loads(one.text) for one in items] == [
+        ITEMS[0],
+        "nested too deeply",
+        ITEMS[2],
+    ]
+
+
+def test_a_list_whose_last_item_neither_can_be_read_nor_ends_is_none() -> None:
+    pieces = [b'{"kind": "List", "items": [{}, ', b"[" * 5000]
+    assert documents.split_list("list.json", lambda: iter(pieces)) is None
+
+
 def test_what_does_not_begin_as_a_list_is_none() -> None:
     assert documents.split_list("list.json", lambda: iter([b"[1, 2]"])) is None
 

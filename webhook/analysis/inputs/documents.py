@@ -29,7 +29,7 @@ from webhook.text.yaml_reader import YamlError
 MAX_DOCUMENT: Final = 20 * 1024 * 1024
 """Bytes of one object as JSON: as many as an API server reads of one request."""
 MAX_LIST: Final = 512 * 1024 * 1024
-"""Bytes of a List, which is held while its items are read; a device or a pipe may never end."""
+"""Bytes of one document, or of a List, that are held at once: a device or a pipe may never end."""
 
 Value = dict[str, Any]
 IsWanted = Callable[[bytes], bool]
@@ -37,6 +37,8 @@ IsWanted = Callable[[bytes], bool]
 
 _MAX_WASTED: Final = 4 * MAX_DOCUMENT
 """Bytes that may be read again after broken values, before the rest is skipped."""
+_MAX_BRACKETS: Final = 5_000_000
+"""Brackets that are counted to find the ends of values that nest too deeply, before the next line is tried instead."""
 _MAX_GUESSED: Final = 1024 * 1024
 """Bytes of broken JSON that may be YAML instead."""
 _MAX_INDENT: Final = 1000
@@ -67,6 +69,8 @@ KIND_OF_TEMPLATE: Final = "template"
 RENDER: Final = "a template: render it first, as by `helm template`"
 AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""
+_BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\[\]{}]', re.DOTALL)
+"""The next bracket of JSON, with the strings before it."""
 _LOCATED: Final = re.compile(r"line (\d+)\b")
 """How an error begins that has a place."""
 _NULL: Final = Raw(b"null")
@@ -130,18 +134,25 @@ def split_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Fo
 
     `opened` gives its bytes from the start, in pieces, twice: the kind of a List may follow its items.
     """
-    first = _ListItems(opened())
+    first = _measure_list(opened())
+    if first is None:
+        return None
+    items = ListItems(opened())
+    return (
+        make_document(Place(path, number), item, first.item_kind, first.version, source=Source(item, items.line))
+        for number, item in enumerate(items, 1)
+    )
+
+
+def _measure_list(pieces: Iterator[bytes]) -> "ListItems | None":
+    """Return what is known of a List after its last item; None if the input is none, or is broken."""
+    items = ListItems(pieces)
     try:
-        for _ in first:
+        for _ in items:
             pass
     except (ValueError, RecursionError):
         return None
-    kind, version = first.kind.removesuffix("List"), first.version
-    items = _ListItems(opened())
-    return (
-        make_document(Place(path, number), item, kind, version, source=Source(item, items.line))
-        for number, item in enumerate(items, 1)
-    )
+    return items
 
 
 def want_all(_: bytes) -> bool:
@@ -183,18 +194,56 @@ def encode(value: object) -> bytes:
     return text
 
 
-class _ListItems:
+class _Nesting:
+    """Finds the ends of values that no decoder reads, because they nest too deeply, in a text that may grow."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_BRACKETS
+        self._depth = self._counted = 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True if no more brackets are counted."""
+        return not self._left
+
+    def begin(self) -> None:
+        """Note that another value begins."""
+        self._depth = self._counted = 0
+
+    def find_end(self, text: bytes, start: int) -> int:
+        """Return where the value ends that begins there; -1 if its end is not in the text.
+
+        It goes on where it stopped in the same value, of which the text had less then.
+        """
+        while self._left and (found := _BRACKET.match(text, start + self._counted)):
+            self._left -= 1
+            self._counted = found.end() - start
+            self._depth += 1 if text[found.end() - 1] in b"[{" else -1
+            if not self._depth:
+                return found.end()
+        return -1
+
+
+class ListItems:
     """The texts of the items of a List, one after another; ValueError if the input is anything else, or broken.
 
-    `kind` and `version` are those of the List, known after its last item; `line` is that of the item given last.
+    `kind` and `version` are those of the List, known after its last item, as is `frame`, the List with a number instead
+    of the items; `line` is that of the item given last.
     """
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.kind = self.version = ""
+        self.frame = b""
         self.line = 1
+        self._nesting = _Nesting()
         self._counted = 0
         self._pieces = pieces
         self._text = b""
+
+    @property
+    def item_kind(self) -> str:
+        """The kind of an item that has none itself."""
+        return self.kind.removesuffix("List")
 
     def __iter__(self) -> Iterator[bytes]:
         self._read_more()
@@ -217,7 +266,8 @@ class _ListItems:
         rest = self._text[offset:]
         while len(rest) <= MAX_DOCUMENT and (piece := next(self._pieces, b"")):
             rest += piece
-        envelope = _envelope.decode(head + _ITEM + rest)
+        self.frame = head + _ITEM + rest
+        envelope = _envelope.decode(self.frame)
         if len(rest) > MAX_DOCUMENT or not _is_list(envelope.kind) or bytes(envelope.items) != b"[" + _ITEM + b"]":
             raise ValueError(_NO_OBJECT)
         self.kind, self.version = envelope.kind or "", envelope.api_version or ""
@@ -230,7 +280,10 @@ class _ListItems:
 
     def _read_value(self, offset: int) -> tuple[bytes, int]:
         """Return the value that begins here, and where it ends."""
+        self._nesting.begin()
         while not (after := TRAILING.search(problem := find_error(memoryview(self._text)[offset:]))):
+            if problem == NESTED and (end := self._nesting.find_end(self._text, offset)) >= 0:
+                return self._text[offset:end], end
             if len(self._text) - offset > MAX_DOCUMENT:
                 raise ValueError(problem)
             offset = self._read_more(offset)
@@ -269,6 +322,7 @@ class _Splitter:
         self._indent = 0
         self._number = 0
         self._wasted = 0
+        self._nesting = _Nesting()
         self._last_event = b""
 
     def split(self) -> Iterator[_Found | LastLine]:
@@ -277,35 +331,44 @@ class _Splitter:
         if self._text.startswith(codecs.BOM_UTF8):
             self._start = len(codecs.BOM_UTF8)
         while (first := self._find_first()) >= 0:
-            problem = ""
+            problem, end, failed = "", -1, 0
             if self._text[first] in b"{[" or self._is_json:
                 self._start = first
-                end, problem = self._find_end_of_json()
+                end, problem, failed = self._find_end_of_json()
                 if not problem:
                     yield from self._split_json(bytes(memoryview(self._text)[self._start : end]), self._line)
                     self._advance(end)
                     continue
-            end = self._find_end_of_document()
+            if end < 0:
+                end = self._find_end_of_document()
             if end < 0:
                 is_broken = self._wasted > _MAX_WASTED
                 problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
                 yield Unreadable(self._make_next_place(), f"{problem}; the rest is not read", line=self._line)
                 return
+            # What was read beyond the document is read again.
+            self._wasted += max(0, failed - (end - self._start))
             text = self._text[self._start : end]
             line = self._line
             self._advance(end)
-            if problem.endswith(NESTED) and text.startswith(OPENING):
-                # A review as an API server sent it: the decoder of reviews reads it at any depth.
-                place, source = self._make_next_place(), Source(text, line)
-                yield Document(
-                    place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
-                )
-            elif problem and (replaced := replace_lone_surrogates(text)) and not find_error(memoryview(replaced)):
-                yield from self._split_json(replaced, line)
-            else:
-                yield from self._split_text(text, line, problem)
+            yield from self._split_document(text, line, problem)
         if self._last_event:
             yield LastLine(self._last_event)
+
+    def _split_document(self, text: bytes, line: int, problem: str) -> Iterator[_Found]:
+        """Yield the documents of what begins at that line and is not JSON that can be read, because of `problem`."""
+        if problem.endswith(NESTED) and text.startswith(OPENING):
+            # A review as an API server sent it: the decoder of reviews reads it at any depth.
+            place, source = self._make_next_place(), Source(text, line)
+            yield Document(place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source)
+        elif problem.endswith(NESTED) and (whole := _measure_list(iter([text]))):
+            items = ListItems(iter([text]))
+            for item in items:
+                yield from self._split_value(item, line + items.line - 1, whole.item_kind, whole.version)
+        elif problem and (replaced := replace_lone_surrogates(text)) and not find_error(memoryview(replaced)):
+            yield from self._split_json(replaced, line)
+        else:
+            yield from self._split_text(text, line, problem)
 
     def _find_first(self) -> int:
         """Skip blank lines; return where the first character after them is, -1 at the end of the input."""
@@ -322,16 +385,21 @@ class _Splitter:
             if not self._read_more():
                 return -1
 
-    def _find_end_of_json(self) -> tuple[int, str]:
-        """Return where the value that begins here ends, or what is wrong with it."""
+    def _find_end_of_json(self) -> tuple[int, str, int]:
+        """Return where the value that begins here ends, what is wrong with it, and after how many bytes.
+
+        The end is -1 if it is not known, as is that of a value that is broken.
+        """
         while True:
             problem, size = find_error(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
                 # A number may go on in the next piece.
                 if not (self._text[-1:].isdigit() and self._read_more()):
-                    return len(self._text), ""
+                    return len(self._text), "", 0
             elif after := TRAILING.search(problem):
-                return self._start + int(after[1]) - 1, ""
+                return self._start + int(after[1]) - 1, "", 0
+            elif problem == NESTED:
+                return self._find_end_of_nested(), self._locate(problem), 0
             else:
                 place = PLACE.search(problem)
                 # An error at the end of a piece may be no more than the middle of a number or of an escape.
@@ -339,7 +407,18 @@ class _Splitter:
                 if not is_cut or size > MAX_LIST or not self._read_more():
                     if is_cut:
                         self._wasted += size
-                    return -1, self._locate(problem)
+                    failed = 0 if is_cut or place is None else int(place[1])
+                    return -1, self._locate(problem), failed
+
+    def _find_end_of_nested(self) -> int:
+        """Return where a value ends that nests too deeply and begins here; -1 if its end is not found."""
+        self._nesting.begin()
+        while (end := self._nesting.find_end(self._text, self._start)) < 0:
+            size = len(self._text) - self._start
+            if self._nesting.is_exhausted or size > MAX_LIST or not self._read_more():
+                self._wasted += size
+                return -1
+        return end
 
     def _locate(self, problem: str) -> str:
         """Return a problem of msgspec with its place."""
