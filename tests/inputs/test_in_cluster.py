@@ -4,7 +4,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ import pytest
 
 from tests.factories import as_version, make_candidate, make_lease, put
 from webhook.analysis.inputs import cluster
-from webhook.analysis.inputs.items import Observation, OtherObject
+from webhook.analysis.inputs.items import Observation, OtherObject, Unreadable
 from webhook.cli.main import main
 from webhook.errors import InputError
 
@@ -229,6 +229,53 @@ def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(
     with pytest.raises(InputError, match="410"):
         outputs.extend(cluster.watch_in_cluster("", cluster.LEASES))
     assert [json.loads(line)["type"] for line in outputs] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]
+
+
+DEEP = b'{"metadata":{"name":"deep","managedFields":' + b"[" * 5000 + b"]" * 5000 + b"}}"
+PAGE = b'{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"5"%s},"items":[%s]}'
+
+
+def answer_with(*answers: bytes) -> Callable[..., Iterator[bytes]]:
+    left = iter(answers)
+    return lambda *_: filter(None, next(left).split(b"\n"))
+
+
+def test_a_lease_that_nests_too_deeply_hides_no_other_in_a_list(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    leases = [b'{"metadata":{"name":"%s"},"spec":{}}' % name for name in (b"a", b"b")]
+    page = PAGE % (b"", b",".join([leases[0], DEEP, leases[1]]))
+    monkeypatch.setattr(cluster.InClusterClient, "read_lines", answer_with(page))
+    items = list(cluster.InClusterClient().list("/leases"))
+    assert [one.name for one in items if isinstance(one, Observation)] == ["a", "b"]
+    assert [one.error for one in items if isinstance(one, Unreadable)] == ["nested too deeply"]
+
+
+def test_a_lease_that_nests_too_deeply_ends_no_watch(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_PAUSE", 0.0)
+    deep = b'{"type":"MODIFIED","object":' + DEEP + b"}"
+    expected = [event("MODIFIED", 7).strip(), deep, event("MODIFIED", 8).strip(), event("ERROR", 0, code=410).strip()]
+    monkeypatch.setattr(cluster.InClusterClient, "read_lines", answer_with(PAGE % (b"", DEEP), b"\n".join(expected)))
+    lines: list[bytes] = []
+    with pytest.raises(InputError, match="410"):
+        lines.extend(cluster.watch_in_cluster("", cluster.LEASES))
+    head = b'{"type":"ADDED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",'
+    assert [line.strip() for line in lines] == [head + DEEP[1:] + b"}", *expected]
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        pytest.param(b"[]", "the API server did not return a list for /leases", id="no list"),
+        pytest.param(
+            PAGE % (b',"a":' + b"[" * 5000 + b"]" * 5000, b"{}"),
+            "an object in the list for /leases is nested too deeply",
+            id="nested beside the items",
+        ),
+    ],
+)
+def test_a_page_that_cannot_be_read(page: bytes, problem: str, server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster.InClusterClient, "read_lines", answer_with(page))
+    with pytest.raises(InputError, match=problem):
+        list(cluster.InClusterClient().list("/leases"))
 
 
 def test_a_watch_must_begin_with_one_state(server: None, monkeypatch: pytest.MonkeyPatch) -> None:

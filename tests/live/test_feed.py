@@ -7,7 +7,8 @@ import pytest
 from tests.factories import drop, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
-from webhook.analysis.inputs.items import Item
+from webhook.analysis.inputs.cluster import LEASES
+from webhook.analysis.inputs.items import Item, Place, Unreadable
 from webhook.analysis.live import server as feed_module
 from webhook.analysis.live import server_clock
 from webhook.analysis.live.server import Feed
@@ -165,6 +166,20 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     assert db.marks[-1].kind is MarkKind.DELETED
     assert db.marks[-1].text == "the lease was deleted while a_1 held it, then or later"
     assert [span.kind for span in mail.spans] == [SpanKind.HELD]
+
+
+def test_a_list_with_a_lease_that_cannot_be_read_shows_no_deletion(clock: Clock) -> None:
+    server, feed = FakeServer(), Feed("x")
+    a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(4, a, m)
+    seen(feed, server, clock)
+    feed.begin()
+    feed.observe(Unreadable(Place(LEASES, 1), "nested too deeply"))
+    together(4, m)
+    seen(feed, server, clock)
+    clock.now += 10 * SECOND
+    db, _ = feed.get_changes(0).timeline.lanes
+    assert MarkKind.DELETED not in [mark.kind for mark in db.marks]
 
 
 def test_what_was_missed_between_two_watches_is_drawn_as_not_recorded(clock: Clock) -> None:

@@ -10,6 +10,7 @@ from tests.history.fake_server import FakeServer
 from webhook.admission.policy.file import load
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.documents import split_documents
+from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.analysis.inputs.kinds import interpret_all
 from webhook.analysis.live import leases as module
 from webhook.analysis.live.leases import KEPT_AFTER_DELETION, LiveLeases
@@ -89,6 +90,21 @@ def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock
         (gap,) = histories.bounds.unrecorded
     assert gap.end - gap.start >= 20 * SECOND
     assert leases.status == "The watch ended."
+
+
+def test_a_list_with_a_lease_that_cannot_be_read_shows_no_deletion(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    server.elector("b", "shop/mail").lead(4)
+    leases.begin(LEASES)
+    show(leases, server, clock)
+    leases.begin(LEASES)
+    leases.observe(Unreadable(Place(LEASES, 1), "nested too deeply"))
+    server.elector("b", "shop/mail").renew()
+    show(leases, server, clock)
+    clock.now += 10 * SECOND
+    with leases.lock() as (histories, _):
+        assert not histories.leases["shop", "db"].is_deleted
 
 
 def test_a_gap_between_two_watches_is_dated_by_the_clock_of_the_api_server(clock: Clock) -> None:

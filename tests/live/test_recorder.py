@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.factories import Document, make_candidate, make_lease, put
+from tests.factories import Document, make_candidate, make_lease, make_review, put, to_bytes
+from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES
 from webhook.analysis.inputs.files import find_inputs
-from webhook.analysis.inputs.items import Item, Observation, RecordingGap, Unreadable
+from webhook.analysis.inputs.items import Item, Observation, Place, RecordingGap, Unreadable
 from webhook.analysis.live import recorder as module
 from webhook.analysis.live.recorder import Recorder, Records
 from webhook.errors import InputError
@@ -24,6 +25,10 @@ MEBIBYTE = 1024 * 1024
 def shown(change: str, document: Document) -> Item:
     (item,) = read("in", [json.dumps({"type": change, "object": document}).encode()])
     return item
+
+
+def make_unreadable(resource: str) -> Item:
+    return Unreadable(Place(resource, 1), "nested too deeply")
 
 
 def lease(name: str, version: int, *tweaks: Any) -> Document:
@@ -404,6 +409,30 @@ def test_a_present_that_cannot_be_read_is_history_that_cannot_be_read(tmp_path: 
     run.recorder.save()
     assert ("stored", "a") in names(recorded(tmp_path))
     assert len(gaps(tmp_path)) == 1
+
+
+def test_requests_in_the_present_are_no_states_of_a_watch(tmp_path: Path) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(4)
+    review = make_review(old=make_lease(), new=make_lease())
+    (tmp_path / "latest.jsonl").write_bytes(server.audit_log() + to_bytes(review) + b"\n")
+    run = Run(tmp_path)
+    run.recorder.save()
+    assert (tmp_path / "latest.jsonl").read_bytes().count(b"shop") == 0
+
+
+def test_a_list_with_an_object_that_nests_too_deeply_shows_no_deletions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", -1.0)
+    run = Run(tmp_path)
+    run.recorder.begin(LEASES)
+    run.see(shown("ADDED", lease("a", 1)), shown("ADDED", lease("b", 2)), shown("ADDED", make_candidate()))
+    run.recorder.begin(LEASES)
+    run.recorder.begin(CANDIDATES)
+    run.see(make_unreadable(LEASES), make_unreadable(EVENTS), shown("ADDED", lease("a", 1)))
+    run.recorder.save()
+    assert "deleted" not in {act for act, _ in names(recorded(tmp_path))}
 
 
 def test_renewals_and_changes_are_counted_since_it_began(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from webhook.analysis.inputs.documents import Value, split_documents
+from webhook.analysis.inputs.documents import ListItems, Value, split_documents
 from webhook.analysis.inputs.files import read, require_readable
 from webhook.analysis.inputs.items import Item
 from webhook.analysis.inputs.kinds import interpret_all
@@ -455,8 +455,10 @@ def _watch(client: "InClusterClient", path: str) -> Iterator[bytes]:
             for line in client.read_lines(
                 f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH
             ):
-                event = _event.decode(line)
-                version = event.object.metadata.resource_version or version
+                # The version of an object that nests too deeply is not known.
+                with suppress(RecursionError):
+                    event = _event.decode(line)
+                    version = event.object.metadata.resource_version or version
                 yield line + b"\n"
         except _RefusedError:
             raise
@@ -500,10 +502,7 @@ class InClusterClient:
                     raise
                 following = refused.following
                 continue
-            try:
-                page = _page.decode(body)
-            except (ValueError, RecursionError):
-                raise InputError(f"the API server did not return a list for {path[:-1]}") from None
+            page = _decode_page(body, path[:-1])
             yield body, page
             following = page.metadata.following
             if not following:
@@ -541,6 +540,23 @@ class InClusterClient:
         finally:
             if not is_whole:
                 self._connection.close()
+
+
+def _decode_page(body: bytes, path: str) -> "_Page":
+    """Return a page of a list, of which an item may nest more deeply than the decoder of the page can read."""
+    try:
+        return _page.decode(body)
+    except RecursionError:
+        pass
+    except ValueError:
+        raise InputError(f"the API server did not return a list for {path}") from None
+    items = ListItems(iter([body]))
+    try:
+        texts = [*map(Raw, items)]
+        head = _shown.decode(items.frame).metadata
+    except (ValueError, RecursionError):
+        raise InputError(f"an object in the list for {path} is nested too deeply") from None
+    return _Page(head, items.kind, items.version, texts)
 
 
 def _find_token(status: bytes) -> str:

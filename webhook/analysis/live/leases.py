@@ -13,7 +13,7 @@ from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Act, Item, Observation, RecordingGap
+from webhook.analysis.inputs.items import Act, Item, Observation, RecordingGap, Unreadable
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
@@ -61,6 +61,8 @@ class LiveLeases:
             item = self._reader.read(item)
             # The API server's clock may be ahead of this computer's.
             self._histories.bounds.latest = now + BOUND
+            if isinstance(item, Unreadable) and item.place.path == LEASES:
+                self._listing.note_unreadable()
             if isinstance(item, Observation) and item.kind == "Lease":
                 self._clock.measure(item, now)
                 # Gaps are compared with what API servers date.

@@ -34,8 +34,10 @@ from webhook.analysis.inputs.items import (
     Act,
     CountedRenewals,
     ElectionEvent,
+    InputKind,
     Item,
     Observation,
+    Unreadable,
 )
 from webhook.analysis.inputs.kinds import GAP, interpret_all
 from webhook.analysis.live.watch import Listing
@@ -308,7 +310,8 @@ class Recorder:
         self._condenser = Condenser()
         self._seen_until = records.seen_until
         for item in interpret_all(read_path(str(records.latest))) if _is_file(records.latest) else ():
-            if isinstance(item, Observation):
+            # Others may put an audit log or a review into the file.
+            if isinstance(item, Observation) and item.input_kind is InputKind.WATCH:
                 # It is recorded already.
                 list(self._condenser.observe(item))
         self._condenser.renewals = self._condenser.changes = 0
@@ -335,7 +338,9 @@ class Recorder:
     def observe(self, item: Item) -> None:
         """Take in one item of any watch."""
         with self._lock:
-            if isinstance(item, ElectionEvent):
+            if isinstance(item, Unreadable) and (kind := _KINDS.get(item.place.path)):
+                self._listings[kind].note_unreadable()
+            elif isinstance(item, ElectionEvent):
                 self._records.append([_encode_event(item)])
             elif isinstance(item, Observation):
                 if item.kind == "Lease":

@@ -22,7 +22,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import BOUND
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Item, Observation
+from webhook.analysis.inputs.items import Item, Observation, Unreadable
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
 from webhook.analysis.timeline.downsampling import fit_into
@@ -103,6 +103,8 @@ class Feed:
         with self._changed:
             # The API server's clock may be ahead of this computer's.
             self._builder.clock = _read_clock() + BOUND
+            if isinstance(item, Unreadable) and item.place.path == LEASES:
+                self._listing.note_unreadable()
             if isinstance(item, Observation) and item.kind == "Lease":
                 self._listing.note(item, _read_clock() / SECOND)
                 self._clock.measure(item, _read_clock())

@@ -100,6 +100,10 @@ class Listing(Struct):
             self.shown_at = now
         self.missing.discard(name)
 
+    def note_unreadable(self) -> None:
+        """Note that the watch shows an object of which not even the name can be read: no other is known to be gone."""
+        self.missing = set()
+
     def find_deleted(self, now: float) -> list[Observation]:
         """Return, once, that what the list lacks was deleted, when it is over."""
         if self.shown_at is None or now < self.shown_at + self.patience:
