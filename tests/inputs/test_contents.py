@@ -34,6 +34,13 @@ def test_documents_are_counted(documents: list[Any], expected: tuple[Any, Any], 
     assert find_contents([write(tmp_path / "a.json", *documents)]) == Contents(*expected, (), ())
 
 
+@pytest.mark.parametrize("rest", [b',"verb":"cre', b',"objectRef":' + b"[" * 5000 + b"]" * 5000 + b"}"])
+def test_an_event_that_cannot_be_read_has_no_resource(rest: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(b'{"kind":"Event","apiVersion":"audit.k8s.io/v1"' + rest)
+    assert find_contents([str(path)]).events == {"no resource": 1}
+
+
 def test_what_has_nothing_to_read_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -37,16 +37,17 @@ def find_contents(paths: Sequence[str]) -> Contents:
         if not files:
             bare.append(path)
         for file in files:
-            found = [*islice(read_path(file), MOST)]
-            if not found:
-                empty.append(file)
-            for value in found:
+            is_empty = True
+            for value in islice(read_path(file), MOST):
+                is_empty = False
                 if not isinstance(value, Document):
                     continue
                 if value.api_version.startswith(AUDIT):
                     events[_find_resource(value)] += 1
                 else:
                     objects[_name_kind(value)] += 1
+            if is_empty:
+                empty.append(file)
     return Contents(events, objects, tuple(empty), tuple(bare))
 
 
@@ -70,5 +71,6 @@ _event: Final = msgspec.json.Decoder(_Event)
 def _find_resource(document: Document) -> str:
     try:
         return _event.decode(document.text).object_ref.resource or "no resource"
-    except msgspec.ValidationError:
+    except (ValueError, RecursionError):
+        # It may be cut off, as a line of an API server is taken for an event by its beginning.
         return "no resource"
