@@ -1,6 +1,7 @@
 """What in the API server refused a write, as its message says; messages are those of real API servers."""
 
 import pytest
+from msgspec.structs import replace
 
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
@@ -31,6 +32,10 @@ def observe(code: int, message: str = "", took: int = 0) -> Observation:
         at=10_000_000,
         answer=Answer(code, message, took),
     )
+
+
+def test_an_answer_without_a_time_is_not_dated() -> None:
+    assert Refusal.from_observation(replace(observe(403, RIGHTS), at=None)) is None
 
 
 def refusal(code: int, message: str = "", took: int = 0) -> Refusal:

@@ -144,6 +144,24 @@ def test_google_names_the_writer_and_the_lease() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fraction", "microseconds"),
+    [("", 0), (".123", 123_000), (".123456", 123_456), (".123456789", 123_456)],
+)
+def test_google_writes_fractions_of_any_length(fraction: str, microseconds: int) -> None:
+    entry = ENVELOPES[GOOGLE]([EVENT])[0] | {"timestamp": f"1970-01-01T00:00:05{fraction}Z"}
+    seen = next(iter(read("in", [json.dumps(entry).encode()])))
+    assert isinstance(seen, Observation)
+    assert seen.at == 5_000_000 + microseconds
+
+
+def test_a_time_of_google_that_cannot_be_read_is_unknown() -> None:
+    entry = ENVELOPES[GOOGLE]([EVENT])[0] | {"timestamp": "yesterday"}
+    seen = next(iter(read("in", [json.dumps(entry).encode()])))
+    assert isinstance(seen, Observation)
+    assert seen.at is None
+
+
+@pytest.mark.parametrize(
     ("code", "status"),
     [(7, 403), (6, 409), (10, 409), (5, 404), (14, 503), (16, 401), (99, 500)],
     ids=["permission denied", "already exists", "aborted", "not found", "unavailable", "unauthenticated", "unknown"],

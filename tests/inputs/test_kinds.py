@@ -382,6 +382,13 @@ def test_an_event_without_times() -> None:
     assert (received.at, received.answer and received.answer.took) == (NOW + 100_000, 0)
 
 
+def test_an_answer_before_its_request_took_no_time() -> None:
+    early = only(items(make_event(put("stageTimestamp", "1970-01-01T00:00:05.000000Z"))))
+    assert early.at == 5_000_000
+    assert early.answer is not None
+    assert early.answer.took == 0
+
+
 def test_only_lines_that_name_leases_are_decoded() -> None:
     other = make_event(
         put("objectRef", {"resource": "pods", "apiGroup": ""}), drop("requestObject"), drop("responseObject")

@@ -198,7 +198,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         answer=Answer(
             event.response_status.code,
             event.response_status.message,
-            answered - asked if answered is not None and asked is not None else 0,
+            max(0, answered - asked) if answered is not None and asked is not None else 0,
             event.annotations or NO_TEXTS,
         ),
         is_dry_run=is_dry_run is True,

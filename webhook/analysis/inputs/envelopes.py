@@ -11,6 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct, field
 
+from webhook.kubernetes.times import format_micro_time, parse_seconds
+
 AUDIT: Final = "audit.k8s.io/"
 MAX_DEPTH: Final = 12
 """Objects, arrays and strings around an event: Loki's answers have seven, and collectors are put behind each other."""
@@ -183,7 +185,7 @@ def _read_google_entry(text: bytes) -> Iterator[bytes]:
         "user": {"username": payload.authentication_info.principal_email},
         "objectRef": _parse_reference(payload.resource_name),
         "responseStatus": {"code": _HTTP_OF_RPC.get(payload.status.code, 500), "message": payload.status.message},
-        "stageTimestamp": entry.timestamp,
+        "stageTimestamp": _format_time(entry.timestamp),
         "annotations": entry.labels,
         "requestObject": payload.request,
         "responseObject": payload.response,
@@ -192,6 +194,14 @@ def _read_google_entry(text: bytes) -> Iterator[bytes]:
         # Which objects is not said, so it does not count as a deletion of all.
         event["requestURI"] = "?labelSelector="
     return iter([msgspec.json.encode(event)])
+
+
+def _format_time(text: str) -> str:
+    """Return a time of Cloud Logging, whose fraction has up to nine digits, as an API server writes it."""
+    try:
+        return format_micro_time(parse_seconds(text))
+    except ValueError:
+        return text
 
 
 def _parse_reference(name: str) -> dict[str, str]:

@@ -43,6 +43,7 @@ _APPLY_CONFLICT: Final = "Apply failed with "
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
+"""How an API server's own messages begin. What follows may quote a client, as the message of a policy does."""
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
 _NAMED_HEAD: Final = re.compile(
@@ -65,7 +66,6 @@ _IMPERSONATION: Final = re.compile(
 _OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set an ownerRef on a resource you can't delete")
 _BLOCKED_OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set blockOwnerDeletion ")
 """Source: kubernetes `plugin/pkg/admission/gc/gc_admission.go`, the plugin OwnerReferencesPermissionEnforcement."""
-"""An API server's messages begin so; what follows may quote a client, as the message of a policy does."""
 
 _TERMINATED: Final = re.compile(
     rf"{_FORBIDDEN}unable to create new content in namespace \S{{1,63}} because it is being term"
@@ -136,14 +136,14 @@ class Refusal(Struct, frozen=True):
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
-        """Return what is remembered of an answer; None if the request succeeded in time."""
+        """Return what is remembered of an answer; None if it succeeded in time, or its time is not known."""
         answer = seen.answer
-        if answer is None or (answer.is_stored and answer.took <= SLOW):
+        if answer is None or seen.at is None or (answer.is_stored and answer.took <= SLOW):
             return None
         message = truncate(answer.message, MAX_MESSAGE)
         reason = truncate(answer.annotations.get(AUTHORIZATION_REASON, ""), MAX_REASON)
         return cls(
-            at=seen.at or 0,
+            at=seen.at,
             code=answer.code,
             message=message,
             took=answer.took,

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.analysis.history.audit_log.addresses import Elsewhere, WriteAddresses, get_address
 from webhook.analysis.history.audit_log.asking_addresses import AskingAddresses
@@ -165,14 +166,14 @@ class Requests(Struct):
         if seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW and _is_overdue(renewals, seen.at or 0):
             reader = seen.writer.process if seen.writer else Writer()
             self.answered.append(AnsweredRead(seen.at or 0, reader, seen.is_from_cache))
-        refusal, at = Refusal.from_observation(seen), seen.at or 0
+        refusal = Refusal.from_observation(seen)
         if refusal is None or refusal.code < 400:
             return
         if refusal.code != NOT_FOUND:
             is_of_holder = _has_held(refusal.writer.user, tenures)
             (self.remember if is_of_holder else self._remember_read)(refusal)
             return
-        self._note_absence(at)
+        self._note_absence(refusal.at)
 
     def _note_absence(self, at: int) -> None:
         number, first, _ = self.absent or (0, at, at)
@@ -248,7 +249,7 @@ def _has_held(user: str, tenures: Iterable[Tenure]) -> bool:
 
 def _is_turned_away(seen: Observation) -> bool:
     """Return whether a read got no answer about the lease: it was refused, or nothing is served at that path."""
-    refusal = Refusal.from_observation(seen)
+    refusal = Refusal.from_observation(replace(seen, at=seen.at or 0))  # whenever that was
     return refusal is not None and (refusal.is_denied or refusal.is_unserved)
 
 
