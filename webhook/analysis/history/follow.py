@@ -102,6 +102,8 @@ class ClusterHistory(Struct):
     _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
     """When the latest write was made that each watch shows: until then it shows what a log may lack."""
+    _has_sparse_leases: bool = False
+    """Whether a lease may be SPARSE, or IN_HOLE after that, so that a missing write changes what is known of it."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """The leases that a pod asked for in vain, by namespace and pod."""
     _index: HistoryIndex | None = None
@@ -357,12 +359,15 @@ class ClusterHistory(Struct):
         if history.continuity.has_skipped and seen.at is not None:
             self._continuation.note_missing_write(seen.at)
             self.bounds.note_missing_write()
-            for lease in self.leases.values():
-                lease.miss_write()
+            if self._has_sparse_leases:
+                self._has_sparse_leases = False
+                for lease in self.leases.values():
+                    lease.miss_write()
         since = self._continuation.find_since(self.leases, history, seen, before) if before else None
         # By clocks that differ, what came between two renewals is not known.
         if since is not None and self.bounds.skew <= SECOND:
             self.bounds.note_continuation(since)
+            self._has_sparse_leases = True
             for lease in self.leases.values():
                 lease.mark_visible(since)
 
