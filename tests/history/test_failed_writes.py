@@ -10,6 +10,7 @@ from tests.factories import Tweak, changed, drop, put
 from tests.history.fake_server import START, Elector, FakeServer, strip_stamps
 from tests.history.observing import LEASE, follow_both, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
+from webhook.analysis.history.audit_log import failed_writes
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Item, Observation, Writer
 from webhook.kubernetes.times import SECOND, format_micro_time
@@ -251,3 +252,30 @@ def test_a_watch_alone_knows_nothing_of_it() -> None:
     holder.renew()
     fail_last(server)
     assert outcomes(follow_watch(server).leases[LEASE]) == []
+
+
+def count_looks(number: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often it is asked whether an observation is a state, where each write follows one that failed."""
+    server, holder = lead()
+    for _ in range(number):
+        server.wait(2)
+        holder.renew()
+        fail_last(server, drop("objectRef.resourceVersion"), drop("requestObject.metadata.resourceVersion"), took=0.1)
+        server.wait(2)
+        holder.renew()
+    order = [one for one in read("in", [server.audit_log()]) if isinstance(one, Observation)]
+    asked: list[Observation] = []
+    is_state = failed_writes._is_state
+
+    def ask(seen: Observation) -> bool:
+        asked.append(seen)
+        return is_state(seen)
+
+    monkeypatch.setattr(failed_writes, "_is_state", ask)
+    assert len([*failed_writes.find_outcomes(order)]) == number
+    monkeypatch.undo()
+    return len(asked)
+
+
+def test_each_write_is_looked_at_as_often_in_a_long_log_as_in_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert count_looks(80, monkeypatch) < 3 * count_looks(40, monkeypatch)

@@ -7,7 +7,7 @@ the state that it was to replace.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -38,7 +38,10 @@ def find_outcomes(order: Sequence[Observation]) -> Iterator[tuple[Observation, b
     """
     failed = [number for number, one in enumerate(order) if has_failed(one)]
     states = [one for one in order if _is_state(one)] if failed else []
-    found = [(number, _find_state_made(order[number], states)) for number in failed]
+    # If several states have one version, the first of them counts.
+    following = {parse_number(before.resource_version): after for before, after in reversed([*pairwise(states)])}
+    found = [(number, _find_state_made(order[number], following)) for number in failed]
+    without_place = _find_numbers_without_place(order) if failed else frozenset()
     made = Counter(id(state) for _, state in found if state is not None)
     # What is stored is replaced by one write only.
     replaced = {one.replaces for one in states}
@@ -46,7 +49,8 @@ def find_outcomes(order: Sequence[Observation]) -> Iterator[tuple[Observation, b
     for number, state in found:
         request = order[number]
         if state is None:
-            may_be_stored = _is_unknown(request) and not _is_excluded(request, replaced, order, number)
+            is_excluded = request.replaces in replaced if request.replaces else number in without_place
+            may_be_stored = _is_unknown(request) and not is_excluded
             yield request, None if may_be_stored else False, None
         elif made[id(state)] > 1:
             yield request, None, None  # one of several requests that asked for the same made it
@@ -58,13 +62,13 @@ def _is_state(seen: Observation) -> bool:
     return seen.is_stored and seen.act is not Act.READ
 
 
-def _find_state_made(request: Observation, states: Sequence[Observation]) -> Observation | None:
-    """Return the state after the one that an update was to replace, if no other request made it and it is as asked."""
+def _find_state_made(request: Observation, following: Mapping[int, Observation]) -> Observation | None:
+    """Return the state after the one that an update was to replace, if no other request made it and it is as asked.
+
+    `following` are the states that come after others, by the versions of those.
+    """
     replaced = parse_number(request.replaces)
-    following = (
-        after for before, after in pairwise(states) if replaced and parse_number(before.resource_version) == replaced
-    )
-    state = next(following, None)
+    state = following.get(replaced) if replaced else None
     return state if state is not None and _is_as_asked(request, state) else None
 
 
@@ -98,15 +102,24 @@ def _is_unknown(request: Observation) -> bool:
     return (request.answer.code == _TIMEOUT or bool(_UNKNOWN.search(message))) and _BEFORE_STORAGE not in message
 
 
-def _is_excluded(request: Observation, replaced: Collection[str], order: Sequence[Observation], number: int) -> bool:
-    """Return whether other writes leave no place for one that failed, which stands at a number of the order.
+def _find_numbers_without_place(order: Sequence[Observation]) -> frozenset[int]:
+    """Return the numbers of the order at which other writes leave no place for one that failed.
 
-    `replaced` are the versions that other writes have replaced.
+    Each state from the one before it on was replaced by the next one, or the first one that there is was created.
     """
-    if request.replaces:
-        return request.replaces in replaced
-    before = next((one for one in reversed(order[:number]) if _is_state(one)), None)
-    after = [one for one in order[number + 1 :] if _is_state(one)]
-    known = [one for one in (before, *after) if one is not None]
-    follow = all(bool(one.replaces) and one.replaces == last.resource_version for last, one in pairwise(known))
-    return bool(after) and follow and (before is not None or after[0].act is Act.CREATED)
+    full: set[int] = set()
+    between: list[int] = []
+    after: Observation | None = None
+    for number in range(len(order) - 1, -1, -1):
+        state = order[number]
+        if not _is_state(state):
+            between.append(number)
+            continue
+        if after is not None:
+            if not after.replaces or after.replaces != state.resource_version:
+                return frozenset(full)
+            full.update(between)
+        between, after = [], state
+    if after is not None and after.act is Act.CREATED:
+        full.update(between)
+    return frozenset(full)
