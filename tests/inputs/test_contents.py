@@ -2,12 +2,16 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from webhook.analysis.inputs import contents
 from webhook.analysis.inputs.contents import Contents, find_contents
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.files import read_path
 
 
 def event(**changes: Any) -> dict[str, Any]:
@@ -39,6 +43,26 @@ def test_an_event_that_cannot_be_read_has_no_resource(rest: bytes, tmp_path: Pat
     path = tmp_path / "audit.log"
     path.write_bytes(b'{"kind":"Event","apiVersion":"audit.k8s.io/v1"' + rest)
     assert find_contents([str(path)]).events == {"no resource": 1}
+
+
+def test_each_document_is_counted_before_the_next_one_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.json", *([{"kind": "Pod", "apiVersion": "v1"}] * 3))
+    steps: list[str] = []
+    name_kind = contents._name_kind
+
+    def read(path: str) -> Iterator[object]:
+        for one in read_path(path):
+            steps.append("read")
+            yield one
+
+    def name(document: Document) -> str:
+        steps.append("counted")
+        return name_kind(document)
+
+    monkeypatch.setattr(contents, "read_path", read)
+    monkeypatch.setattr(contents, "_name_kind", name)
+    assert find_contents([path]).objects == {"Pod": 3}
+    assert steps == ["read", "counted"] * 3
 
 
 def test_what_has_nothing_to_read_is_named(tmp_path: Path) -> None:

@@ -249,3 +249,12 @@ def test_the_number_of_pods_is_limited() -> None:
 def test_a_line_of_a_lease_without_a_pod_says_nothing_of_pods() -> None:
     alone = changed(renewal(), drop("user.extra"))
     assert read_activities(alone, work()) == []
+
+
+@pytest.mark.parametrize("end", [b'"', b""], ids=["long", "without an end"])
+def test_what_is_too_long_for_a_uid_is_not_kept(end: bytes) -> None:
+    pods = PodsWithLeases()
+    line = b'{"authentication.kubernetes.io/pod-uid":["' + b"u" * 100 + end + b"}"
+    pods.note_line(line)
+    assert not pods._asked
+    assert not pods.may_tell_of(line)

@@ -23,6 +23,8 @@ SILENT_FOR: Final = 4
 """Seconds after a pod's last request for a lease until its other requests are read."""
 _UID: Final = b'"authentication.kubernetes.io/pod-uid":["'
 """How an API server writes the pod of a token; inside of a text its quotes would be escaped."""
+_MAX_UID: Final = 64
+"""Bytes; a UID has 36."""
 _RECEIVED: Final = b'"requestReceivedTimestamp":"'
 _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
@@ -60,11 +62,13 @@ class PodsWithLeases:
 
 
 def _find_uid(line: bytes) -> bytes:
+    """Return the UID of the pod of a token, b"" if there is none, or if it is too long to be one."""
     start = line.find(_UID)
     if start < 0:
         return b""
     start += len(_UID)
-    return line[start : line.find(b'"', start)]
+    end = line.find(b'"', start, start + _MAX_UID + 1)
+    return line[start:end] if end > start else b""
 
 
 def _find_moment(line: bytes) -> tuple[bytes, int]:
