@@ -247,6 +247,43 @@ def test_what_cannot_be_opened_below_a_directory_is_named(tmp_path: Path) -> Non
     assert gone.place.path.endswith("loop.json")
 
 
+def test_logs_with_a_date_in_their_names_are_found(tmp_path: Path) -> None:
+    found = ["audit.log-20260101", "audit.log-20260102-1767312000", "audit.json.20260101", "audit.v1.ndjson-20260101"]
+    for name in [*found, "audit.log-2026", "audit.txt-20260101", "log-20260101", "audit.log-20260101x"]:
+        (tmp_path / name).write_text(line(make_lease(put("metadata.name", name))))
+    assert sorted(names(list(read_for_history([str(tmp_path)])))) == sorted(found)
+    assert [*files.find_files(tmp_path, files.SUFFIXES)] == []
+
+
+def test_an_index_in_a_hidden_folder_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(line(make_lease()))
+    for folder, name in ((".hidden", "../a.json"), ("shown", "b.json")):
+        (tmp_path / folder).mkdir()
+        entry = {"file": name, "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
+        (tmp_path / folder / "index.jsonl").write_text(json.dumps(entry))
+    index = files.CaptureIndex([str(tmp_path)])
+    assert [*index.moments] == [(tmp_path / "shown" / "b.json").resolve()]
+    assert not index.was_denied(str(tmp_path / "a.json"))
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "problem"),
+    [
+        pytest.param(b" " * 40 + b'{"file":"a"}\n{}', 1, "a line of more than 64 KiB", id="long"),
+        pytest.param(b"\n" * 10, 4, "too much is broken", id="broken"),
+    ],
+)
+def test_an_index_is_read_up_to_a_limit(
+    text: bytes, number: int, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MAX_ENTRY", 40)
+    monkeypatch.setattr(files, "_MAX_BROKEN", 3)
+    (tmp_path / "index.jsonl").write_bytes(text)
+    unreadable = files.CaptureIndex([str(tmp_path)]).unreadable
+    assert len(unreadable) == number
+    assert unreadable[-1].error == f"{problem}; the rest is not read"
+
+
 def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / "index.jsonl"
     index.write_text('{"file": 5}\n')

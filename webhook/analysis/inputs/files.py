@@ -1,8 +1,12 @@
-"""Opens inputs: files, folders, standard input, gzip or not; what is hidden, ignored or not a file is never opened."""
+"""Opens inputs: files, folders, standard input, gzip or not.
+
+Below a folder, what is hidden, ignored or no file is not opened.
+"""
 
 import gzip
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -54,11 +58,17 @@ SUFFIXES: Final = (
     *(f".{number}" for number in range(1, 100)),
 )
 """Suffixes of the files below a directory that are read; logrotate numbers old logs."""
+_DATED_LOG: Final = re.compile(r"\.(?:log|jsonl?|ndjson)[-.]\d{8}(?:-\d+)?", re.ASCII)
+"""The suffix of such a log where logrotate dates old ones, by its option dateext."""
 
 _PIECE: Final = 1024 * 1024
 """Bytes that are read at once; from a pipe, as many as are available."""
 _PATIENCE: Final = 0.1
 """Seconds after which a reader that waits looks whether it is to stop."""
+_MAX_ENTRY: Final = 64 * 1024
+"""Bytes of a line of an index."""
+_MAX_BROKEN: Final = 1000
+"""Broken lines of an index, before the rest of it is not read."""
 _GZIP: Final = b"\x1f\x8b"
 _START: Final = 64
 """Bytes that show what an input is."""
@@ -356,8 +366,15 @@ class CaptureIndex:
     def _read(self, index: Path) -> None:
         try:
             with index.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    self._take(index, line, Place(str(index), number))
+                known = len(self.unreadable)
+                for number, line in enumerate(iter(partial(file.readline, _MAX_ENTRY), b""), 1):
+                    place = Place(str(index), number)
+                    is_long = len(line) == _MAX_ENTRY and not line.endswith(b"\n")
+                    if is_long or len(self.unreadable) - known >= _MAX_BROKEN:
+                        problem = "a line of more than 64 KiB" if is_long else "too much is broken"
+                        self.unreadable.append(Unreadable(place, f"{problem}; the rest is not read"))
+                        return
+                    self._take(index, line, place)
         except OSError as error:
             self.unreadable.append(Unreadable(Place(str(index), is_only=True), error.strerror or str(error)))
 
@@ -394,7 +411,7 @@ _entry: Final = msgspec.json.Decoder(_Entry)
 
 
 def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
-    """Yield the nearest index above each directory, and every one below it."""
+    """Yield the nearest index above each directory, and every one below it, except in hidden folders."""
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)
         # A path that is too long cannot be asked for.
@@ -402,7 +419,12 @@ def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
         if nearest:
             yield nearest
         if _is_directory(directory):
-            yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
+            below = (index for index in directory.rglob(INDEX) if not _is_hidden(index.relative_to(directory)))
+            yield from sorted(index for index in below if index.is_file())
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def list_files(path: str) -> Iterator[str | Unreadable | OtherObject]:
@@ -423,7 +445,7 @@ def find_files(directory: Path, ignore: Sequence[str] = ()) -> Iterator[str | Un
     while waiting:
         path = waiting.pop()
         is_folder = path == directory or (_is_directory(path) and not path.is_symlink())
-        if path != directory and (path.name == INDEX or not (is_folder or path.suffix in SUFFIXES)):
+        if path != directory and (path.name == INDEX or not (is_folder or _has_suffix(path))):
             continue
         place = Place(str(path), is_only=True)
         try:
@@ -438,6 +460,12 @@ def find_files(directory: Path, ignore: Sequence[str] = ()) -> Iterator[str | Un
                 yield OtherObject(place, "device, pipe or socket")
         except OSError as error:
             yield Unreadable(place, error.strerror or str(error))
+
+
+def _has_suffix(path: Path) -> bool:
+    """Return whether a file has one of SUFFIXES, or the day of a log in place of one."""
+    dated = ("".join(path.suffixes[-number:]) for number in (1, 2))
+    return path.suffix in SUFFIXES or any(map(_DATED_LOG.fullmatch, dated))
 
 
 def _find_reason_to_skip(path: Path, directory: Path, ignore: Sequence[str]) -> str:
