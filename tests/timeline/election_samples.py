@@ -75,7 +75,8 @@ def sample_lane(
                 marks.append(
                     Mark(MarkKind.WARNED, taken, "takeover-before-expiry: the lease is live", successor, "other/x")
                 )
-                marks.append(Mark(MarkKind.STEAL, taken, text, successor, "system:serviceaccount:other:intruder"))
+                by, until = "system:serviceaccount:other:intruder", at + DURATION * SECOND
+                marks.append(Mark(MarkKind.STEAL, taken, text, successor, by, contested_until=until))
         since = at = taken
         holder = successor
     _renewals(moments, at, ends, interval)

@@ -133,6 +133,13 @@ def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], 
     assert len(merged) <= most + len(MarkKind)
 
 
+def test_steals_that_are_one_mark_are_contested_as_long_as_the_last_of_them() -> None:
+    early, late = (Mark(MarkKind.STEAL, at, "took it", contested_until=at + 15) for at in (10, 20))
+    unknown = Mark(MarkKind.STEAL, 30, "took it")
+    assert early.join(late).contested_until == late.join(early).join(unknown).contested_until == 35
+    assert unknown.join(unknown).contested_until is None
+
+
 def test_a_list_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:
     marks: list[Mark] = []
     for number in range(10_000):

@@ -235,6 +235,18 @@ def test_a_steal_has_no_gap(view: View) -> None:
     assert re.match(took, mark_of(lane, MarkKind.STEAL).text)
 
 
+@pytest.mark.parametrize("view", [read_watch, read_log, read_both])
+def test_two_may_lead_until_the_lease_of_the_one_before_would_have_expired(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db", duration=600, retry=60.0).lead(180)
+    server.wait(10)
+    server.elector("b", "shop/db", user="system:serviceaccount:other:intruder").lead(30)
+    (lane,) = (shown := view(server)).lanes
+    ((doubt, _),) = [one for one in lane.list_doubts((), shown.ends) if one[0].kind is SpanKind.CONTESTED]
+    assert (seconds(doubt.begins), seconds(doubt.ends)) == (190.0, 780.0)
+    assert "contested_until" not in json.dumps(make_timeline_json(shown))
+
+
 @pytest.mark.parametrize("name", ["a_2", "b_1"], ids=["its own next name", "another pod"])
 def test_what_the_pod_of_a_holder_wrote_in_is_no_steal(name: str) -> None:
     server = FakeServer(uids={"a": "u-a", "b": "u-b"})

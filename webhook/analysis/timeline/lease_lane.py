@@ -161,7 +161,9 @@ class LeaseLane(Struct):
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
     ) -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
-        mark = Mark(kind, at, shorten_for_page(text, MAX_TEXT) + end, holder, describe_writers(who))
+        self._insert_mark(Mark(kind, at, shorten_for_page(text, MAX_TEXT) + end, holder, describe_writers(who)))
+
+    def _insert_mark(self, mark: Mark) -> None:
         insort(self.marks, mark, key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
@@ -477,17 +479,30 @@ class LeaseLane(Struct):
         # By its writer's own clock a holder may seem to have begun before what was seen of the one before.
         seen = self.ticks.latest if self.history.write.is_claimed else since
         self.spans.begin(held, max(since, seen), tenure, manager, reason)
+        self._mark_taking(tenure, since)
+
+    def _mark_taking(self, tenure: Tenure, since: int) -> None:
+        """Mark how the present holder came."""
         tenures = self.history.tenures
         before = tenures[-2] if len(tenures) > 1 else None
         how = name_taking(tenure, before, is_seen_created=self.history.existence.is_seen_created)
         if kind := _KIND_OF_TAKING.get(how):
-            text = describe_handover(tenure, before)
-            self.mark(kind, since, text, tenure, shorten_for_page(tenure.holder))
+            text = shorten_for_page(describe_handover(tenure, before), MAX_TEXT)
+            mark = Mark(kind, since, text, shorten_for_page(tenure.holder), describe_writers(tenure))
+            if kind is MarkKind.STEAL and before is not None:
+                # The one before does not know that another holder has another duration.
+                mark = replace(mark, contested_until=_find_expiry(before, since))
+            self._insert_mark(mark)
 
 
 def _is_as_created(entries: Sequence[Entry], created: int) -> bool:
     """Return whether nothing was written since the creation, by stamps: whoever held it may have been wiped."""
     return bool(entries) and all(one.stamp is not None and one.stamp <= created + SECOND for one in entries)
+
+
+def _find_expiry(tenure: Tenure, at: int) -> int:
+    """Return when the lease of a holder that lost it at an instant would have expired at the earliest."""
+    return min(tenure.kept_until, at) + (tenure.held_duration.least or 0) * SECOND
 
 
 def _is_removed_live(tenure: Tenure) -> bool:

@@ -175,6 +175,8 @@ class Mark(Struct, frozen=True, gc=False):
     writer: str = ""
     count: int = 1
     ends: int | None = None
+    contested_until: int | None = None
+    """Of a steal: when the lease of the holder before would have expired, None if that is not known."""
 
     def join(self, other: "Mark") -> "Mark":
         """Return one mark that stands for both, which are of one kind."""
@@ -184,6 +186,7 @@ class Mark(Struct, frozen=True, gc=False):
             ends=max(self.ends or self.begins, other.ends or other.begins),
             holder=self.holder if self.holder == other.holder else "",
             writer=self.writer if self.writer == other.writer else "",
+            contested_until=max(self.contested_until or 0, other.contested_until or 0) or None,
         )
 
 
@@ -319,16 +322,11 @@ class Lane(Struct, frozen=True, gc=False):
             if gap.begins < gap.expires
         ]
         contested = [
-            (Span(SpanKind.CONTESTED, one.begins, self._find_end_of_contest(one), one.holder), one.text)
+            (Span(SpanKind.CONTESTED, one.begins, max(one.begins, one.contested_until or 0), one.holder), one.text)
             for one in self.marks
             if one.kind is MarkKind.STEAL
         ]
         return sorted([*silent, *contested], key=lambda one: one[0].begins)
-
-    def _find_end_of_contest(self, steal: Mark) -> int:
-        before = [span.begins for span in self.spans if span.begins < steal.begins]
-        renewed = self._find_last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
-        return max(steal.begins, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
 
 
 class Timeline(Struct, frozen=True):
@@ -377,6 +375,7 @@ def _encode_lane(lane: Lane) -> dict[str, Any]:
 
 def _encode_part(drawn: Span | Mark | Bucket) -> dict[str, Any]:
     fields: dict[str, Any] = to_builtins(drawn)
+    fields.pop("contested_until", None)  # the page shows it as a span of its own
     if not fields.get("reason"):
         fields.pop("reason", None)
     return fields | {
