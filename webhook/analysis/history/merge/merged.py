@@ -99,9 +99,12 @@ class Merged:
             yield item
             return
         else:
+            yield item
             if isinstance(item, Observation) and item.collection_deletion and item.is_stored:
                 self._collection_deletions.append(item)
-            yield item
+                self._number += 1
+                if self._number > MAX_PENDING:
+                    yield from self._pass_on(2)
             return
         self._pending.setdefault(key, []).append(seen)
         self._number += 1
@@ -166,9 +169,7 @@ class Merged:
 
     def _clear(self) -> None:
         """Replace each deletion of many objects in a namespace by a deletion of each object."""
-        for item in self._collection_deletions:
-            known = [key[2] for key in {*self._pending, *self._passed} if key[:2] == (item.kind, item.namespace)]
-            for deletion in list_deletions(item, known):
-                key = (deletion.kind, deletion.namespace, deletion.name)
+        requests, self._collection_deletions = self._collection_deletions, []
+        if requests:
+            for key, deletion in [*list_deletions(requests, self._pending, self._passed)]:
                 self._pending.setdefault(key, []).append(describe(deletion))
-        self._collection_deletions.clear()
