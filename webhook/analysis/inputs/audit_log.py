@@ -169,6 +169,8 @@ class _Requested(Struct, frozen=True):
     patched_owners: tuple[OwnerReference, ...] = ()
 
 
+_MAX_MESSAGE: Final = 4096
+"""Characters of an answer's message that are kept: what an API server itself says stands at the beginning."""
 _NOTHING_SHOWN: Final = _Shown()
 _NOTHING_REQUESTED: Final = _Requested()
 
@@ -183,6 +185,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
     is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
     return Observation(
         place=document.place,
+        size=len(document.text),
         input_kind=InputKind.AUDIT_LOG,
         act=act,
         kind=kind,
@@ -197,7 +200,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         writer=event.writer,
         answer=Answer(
             event.response_status.code,
-            event.response_status.message,
+            event.response_status.message[:_MAX_MESSAGE],
             max(0, answered - asked) if answered is not None and asked is not None else 0,
             event.annotations or NO_TEXTS,
         ),

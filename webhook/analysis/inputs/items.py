@@ -17,7 +17,7 @@ from webhook.kubernetes.request import AdmissionRequest, UserInfo
 from webhook.kubernetes.times import SECOND, format_time
 
 LISTINGS: Final = frozenset({"list", "watch"})
-"""Verbs of requests that are answered in any case: whether an object exists, the code does not say."""
+"""Verbs whose requests are answered with the same code whether or not the object exists."""
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
 _MAX_DIGITS: Final = 20
@@ -228,6 +228,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The writer with its groups, of an audit log only."""
     text: bytes = b""
     """The object in JSON, of a list or a watch only."""
+    size: int = 0
+    """Bytes of the document that shows it; 0 if it is made of another one."""
     is_stamp_old: bool = False
     """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
     is_order_unsure: bool = False

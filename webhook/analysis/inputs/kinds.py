@@ -46,7 +46,7 @@ _ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UP
 _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
 GAP: Final = "GAP"
 """The type of an event by which a recorder says what it did not see; no API server sends it."""
-_stretches: Final = msgspec.json.Decoder(CountedRenewals, strict=False)
+_counted_renewals: Final = msgspec.json.Decoder(CountedRenewals, strict=False)
 _EVENT_TIMES: Final = (
     ("series", "lastObservedTime"),
     ("lastTimestamp",),
@@ -163,7 +163,8 @@ def _interpret_object(document: Document) -> Item | None:
         uid=named.uid or "",
         resource_version=named.resource_version or "",
         text=data,
-        counted_renewals=_stretches.decode(document.renewals) if document.renewals else None,
+        size=len(data),
+        counted_renewals=_counted_renewals.decode(document.renewals) if document.renewals else None,
     )
 
 
@@ -225,5 +226,6 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         is_dry_run=bool(request.options.dry_run),
         problem=str(request.object_errors[0]) if request.object_errors else "",
         request=request,
+        size=len(data),
         uid=(before and before.metadata.uid) or "",
     )

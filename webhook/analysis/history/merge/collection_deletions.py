@@ -68,4 +68,7 @@ def list_deletions(
         since = -1 if key in known else own[0][0]
         whole = [number for number in found.select(pending.get(key, ())) if number > since] if found else []
         for number, uid in sorted([*own, *((number, "") for number in whole)]):
-            yield key, replace(requests[number], act=Act.DELETED, name=key[2], uid=uid, collection_deletion=None)
+            yield (
+                key,
+                replace(requests[number], act=Act.DELETED, name=key[2], uid=uid, size=0, collection_deletion=None),
+            )

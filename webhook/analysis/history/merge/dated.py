@@ -45,6 +45,11 @@ class DatedItem(Struct):
         return self.item
 
     @property
+    def size(self) -> int:
+        """Bytes of the document that shows it, 0 if that is not known."""
+        return self.item.size if isinstance(self.item, Observation) else 0
+
+    @property
     def is_deletion(self) -> bool:
         """Whether the object was deleted."""
         return isinstance(self.item, Observation) and self.item.is_deletion

@@ -36,6 +36,8 @@ from webhook.analysis.inputs.stamp_reader import StampReader
 
 MAX_PENDING: Final = 10_000
 """Observations that wait for others of the same write, and for earlier ones."""
+MAX_PENDING_SIZE: Final = 128 * 1024 * 1024
+"""Bytes of the documents of those: what was decoded of them takes as many again, and more."""
 MAX_LISTED: Final = 1000
 """The same while one input has shown nothing but lists: those of a large cluster are not to be held all at once."""
 
@@ -59,6 +61,7 @@ class Merged:
         self._stamps = stamps or StampReader({})
         self._pending: dict[_Key, list[DatedItem]] = {}
         self._number = 0
+        self._size = 0
         self._is_list = len(self._inputs) == 1
         self._end: LogEnd | None = None
         self._passed: dict[_Key, int] = {}
@@ -102,20 +105,24 @@ class Merged:
             yield item
             if isinstance(item, Observation) and item.collection_deletion and item.is_stored:
                 self._collection_deletions.append(item)
-                self._number += 1
-                if self._number > MAX_PENDING:
-                    yield from self._pass_on(2)
+                self._is_list = False
+                yield from self._count(item.size)
             return
         self._pending.setdefault(key, []).append(seen)
-        self._number += 1
         self._is_list = self._is_list and is_of_dump(seen)
-        if self._number > (MAX_LISTED if self._is_list else MAX_PENDING):
+        yield from self._count(seen.size)
+
+    def _count(self, size: int) -> Iterator[Item]:
+        """Count one more that waits, of a document of so many bytes; if that is too much, yield the first ones."""
+        self._number += 1
+        self._size += size
+        if self._number > (MAX_LISTED if self._is_list else MAX_PENDING) or self._size > MAX_PENDING_SIZE:
             yield from self._pass_on(2)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Yield the first of so many parts of what is waiting of each object; all of what only dumps show."""
         self._clear()
-        pending, self._pending, self._number = self._pending, {}, 0
+        pending, self._pending, self._number, self._size = self._pending, {}, 0, 0
         if all(len(lane) == 1 and is_of_dump(lane[0]) for lane in pending.values()):
             # A list shows each object once: there is nothing to bring into an order.
             for key, (item,) in pending.items():
@@ -140,6 +147,7 @@ class Merged:
             if lane[end:]:
                 self._pending[key] = lane[end:]
                 self._number += len(lane) - end
+                self._size += sum(one.size for one in lane[end:])
             if is_dump:
                 yield from (one.item for one in lane)
             else:
