@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(START)
-    monkeypatch.setattr(feed_module, "_read_clock", clock)
+    monkeypatch.setattr(feed_module, "read_clock", clock)
     return clock
 
 

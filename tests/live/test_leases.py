@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(module, "_read_clock", clock)
+    monkeypatch.setattr(module, "read_clock", clock)
     return clock
 
 

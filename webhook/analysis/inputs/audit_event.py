@@ -41,6 +41,11 @@ class ObjectReference(Struct, frozen=True, rename="camel"):
     subresource: str = ""
     resource_version: str = ""
 
+    @property
+    def full_resource(self) -> str:
+        """The resource and its group: `deployments.apps`, `pods`."""
+        return ".".join(part for part in (self.resource, self.api_group) if part)
+
 
 class Status(Struct, frozen=True):
     """`responseStatus`; and in an annotation, one failure of a policy."""

@@ -469,13 +469,9 @@ def _interpret_fence(event: AuditEvent, document: Document) -> FenceReport | Non
 
 def _is_denied(event: AuditEvent) -> bool:
     """Return whether a fence refused a write; a client may choose the resource, the name and much of other messages."""
-    resource, message = _name_resource(event), event.response_status.message
+    resource, message = event.object_ref.full_resource, event.response_status.message
     is_named = " " not in resource and message.startswith(resource)
     return is_named and event.response_status.code == 403 and _DENIED.match(message, len(resource)) is not None
-
-
-def _name_resource(event: AuditEvent) -> str:
-    return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
 
 
 def _find_annotated_messages(event: AuditEvent) -> list[str]:
@@ -490,7 +486,7 @@ def _describe_target(event: AuditEvent) -> str:
     reference = event.object_ref
     below = f"/{reference.subresource}" if reference.subresource else ""
     name = "/".join(part for part in (reference.namespace, reference.name) if part)
-    return " ".join(truncate(part, MAX_NAME) for part in (event.verb, _name_resource(event) + below, name) if part)
+    return " ".join(truncate(part, MAX_NAME) for part in (event.verb, reference.full_resource + below, name) if part)
 
 
 def interpret_last_line(line: LastLine) -> LogEnd | None:

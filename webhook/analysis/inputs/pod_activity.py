@@ -165,7 +165,7 @@ def _find_failure(event: "AuditEvent") -> Failure | None:
     is_unserved = code == HTTPStatus.NOT_FOUND and event.verb == "list"
     if not (is_unserved or _is_failure(code)):
         return None
-    resource = ".".join(part for part in (reference.resource, reference.api_group) if part)
+    resource = reference.full_resource
     return Failure(
         verb=event.verb,
         resource=f"{resource}/{reference.subresource}" if reference.subresource else resource,

@@ -1,7 +1,6 @@
 """The present state of leases by a watch: for the live table, and for the metrics and Events of `record`."""
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
@@ -15,7 +14,7 @@ from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.items import Act, Item, Observation, RecordingGap, Unreadable
 from webhook.analysis.inputs.stamp_reader import StampReader
-from webhook.analysis.live.server_clock import ServerClock
+from webhook.analysis.live.server_clock import ServerClock, read_clock
 from webhook.analysis.live.watch import Listing
 from webhook.kubernetes.times import SECOND
 
@@ -56,7 +55,7 @@ class LiveLeases:
 
     def observe(self, item: Item) -> None:
         """Take in one item."""
-        now = _read_clock()
+        now = read_clock()
         with self._lock:
             item = self._reader.read(item)
             # The API server's clock may be ahead of this computer's.
@@ -88,7 +87,7 @@ class LiveLeases:
     @contextmanager
     def lock(self) -> Iterator[tuple[ClusterHistory, int]]:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""
-        now = _read_clock()
+        now = read_clock()
         with self._lock:
             for gone in self._listing.find_deleted(now / SECOND):
                 self._note_deletion(gone, now)
@@ -108,7 +107,3 @@ class LiveLeases:
         for key in [*takewhile(lambda one: now - self._deleted[one] > KEPT_AFTER_DELETION, self._deleted)]:
             del self._deleted[key]
             self._histories.forget_lease(key)
-
-
-def _read_clock() -> int:
-    return time.time_ns() // 1000

@@ -23,7 +23,7 @@ from webhook.admission.rules.expiry import BOUND
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.items import Item, Observation, Unreadable
-from webhook.analysis.live.server_clock import ServerClock
+from webhook.analysis.live.server_clock import ServerClock, read_clock
 from webhook.analysis.live.watch import Listing
 from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -76,7 +76,7 @@ class Feed:
     def __init__(self, source: str) -> None:
         self._source = source
         self._changed = threading.Condition()
-        self._builder = TimelineBuilder(_read_clock() + BOUND, max_ticks=MAX_TICKS)
+        self._builder = TimelineBuilder(read_clock() + BOUND, max_ticks=MAX_TICKS)
         self._listing = Listing()
         self._version = 1
         self._versions: dict[Key, int] = {}
@@ -102,12 +102,12 @@ class Feed:
         """Take in one item."""
         with self._changed:
             # The API server's clock may be ahead of this computer's.
-            self._builder.clock = _read_clock() + BOUND
+            self._builder.clock = read_clock() + BOUND
             if isinstance(item, Unreadable) and item.place.path == LEASES:
                 self._listing.note_unreadable()
             if isinstance(item, Observation) and item.kind == "Lease":
-                self._listing.note(item, _read_clock() / SECOND)
-                self._clock.measure(item, _read_clock())
+                self._listing.note(item, read_clock() / SECOND)
+                self._clock.measure(item, read_clock())
             self._take(item)
 
     def read(self, items: Iterable[Item]) -> None:
@@ -143,7 +143,7 @@ class Feed:
     def get_changes(self, version: int) -> Change:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
-            for gone in self._listing.find_deleted(_read_clock() / SECOND):
+            for gone in self._listing.find_deleted(read_clock() / SECOND):
                 self._take(gone)
             ends = self._find_end()
             # A lease that is not renewed has changed, without an observation.
@@ -166,7 +166,7 @@ class Feed:
         """Return the present moment by the API server's clock, as far as that can be known."""
         if self._stands_still and self._builder.histories.bounds.until is not None:
             return self._builder.histories.bounds.until
-        return self._clock.estimate(_read_clock(), self._builder.histories.bounds.until)
+        return self._clock.estimate(read_clock(), self._builder.histories.bounds.until)
 
     def _take(self, item: Item) -> None:
         if key := self._builder.observe(item):
@@ -176,10 +176,6 @@ class Feed:
         self._version += 1
         self._versions.update(dict.fromkeys(changed, self._version))
         self._changed.notify_all()
-
-
-def _read_clock() -> int:
-    return time.time_ns() // 1000
 
 
 class LiveServer(ThreadingHTTPServer):

@@ -82,14 +82,18 @@ def _is_as_asked(request: Observation, state: Observation) -> bool:
     is_by_another = state.writer is not None and not state.writer.is_same(request.writer)
     if is_logged or is_by_another or asked is None or not isinstance(stored, Lease):
         return False
-    if asked.spec.renew_time is None or _normalize_times(asked.spec) != _normalize_times(stored.spec):
+    if asked.spec.renew_time is None or normalize_times(asked.spec) != normalize_times(stored.spec):
         return False
+    return state.latest_stamp is None or may_stamp(request, state.latest_stamp)
+
+
+def may_stamp(request: Observation, stamp: int) -> bool:
+    """Return whether an API server that had a request may have stamped so: stamps are whole seconds."""
     assert request.at is not None
-    stamp = state.latest_stamp
-    return stamp is None or (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
+    return (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
 
 
-def _normalize_times(spec: LeaseSpec) -> tuple[LeaseSpec, object, object]:
+def normalize_times(spec: LeaseSpec) -> tuple[LeaseSpec, int | str | None, int | str | None]:
     """Return a spec so that those which differ only in how they write their times are equal."""
     plain = replace(spec, renew_time=None, acquire_time=None)
     return plain, normalize(spec.renew_time), normalize(spec.acquire_time)

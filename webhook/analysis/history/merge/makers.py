@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import find_latest_stamp
+from webhook.analysis.history.audit_log.failed_writes import may_stamp, normalize_times
 from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
 from webhook.analysis.inputs.items import Act, Observation, parse_number
 from webhook.analysis.inputs.patches import patch_spec
-from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 
@@ -37,7 +38,7 @@ def may_have_made(request: Observation, states: Sequence[DatedItem], number: int
     if stamp is None:
         # kubectl shows no managedFields unless it is asked to.
         return is_successor and _may_have_sent(request, state)
-    return _is_in_request(request, stamp)
+    return may_stamp(request, stamp)
 
 
 def find_stamp_of_write(states: Sequence[DatedItem], number: int) -> int | None:
@@ -59,13 +60,13 @@ def _may_have_patched(request: Observation, states: Sequence[DatedItem], number:
     """Return whether a patch that asked for the renewTime of a state may have made it."""
     stamp = find_stamp_of_write(states, number)
     is_stored = normalize(request.patched_renew_time) == get_renew_time(states[number]) and is_renewal(states, number)
-    return is_stored and (stamp is None or _is_in_request(request, stamp))
+    return is_stored and (stamp is None or may_stamp(request, stamp))
 
 
 def _has_made_in_time(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch turns the state before into this one, and an API server may have stamped it so."""
     stamp = find_stamp_of_write(states, number)
-    return stamp is not None and _is_in_request(request, stamp) and has_made(request, states, number)
+    return stamp is not None and may_stamp(request, stamp) and has_made(request, states, number)
 
 
 def has_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
@@ -86,13 +87,7 @@ def has_made_another(request: Observation, states: Sequence[DatedItem], number: 
     before = states[number - 1].observation.object if number else None
     known = before if isinstance(before, Lease) and before.metadata.uid == shown.metadata.uid else shown
     patched = patch_spec(known.spec, request.spec_changes)
-    return patched is None or _normalize_times(patched) != _normalize_times(shown.spec)
-
-
-def _normalize_times(spec: LeaseSpec) -> tuple[LeaseSpec, int | str | None, int | str | None]:
-    """Return a spec so that equal ones are equal however their times are written."""
-    times = normalize(spec.renew_time), normalize(spec.acquire_time)
-    return replace(spec, renew_time=None, acquire_time=None), *times
+    return patched is None or normalize_times(patched) != normalize_times(shown.spec)
 
 
 def _may_have_sent(request: Observation, state: Observation) -> bool:
@@ -136,16 +131,10 @@ def get_renew_time(seen: DatedItem) -> int | str | None:
     return normalize(shown.spec.renew_time) if isinstance(shown, Lease) else None
 
 
-def _is_in_request(request: Observation, stamp: int) -> bool:
-    """Return whether an API server that had a request may have stamped so: stamps are whole seconds."""
-    assert request.at is not None
-    return (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
-
-
 def is_stamped_by(request: Observation, state: Observation) -> bool:
     """Return whether a write, of which a log shows neither what it asked for nor what it made, may have stamped so."""
     is_hidden = request.object is None and request.asked is None and not request.patched_renew_time
-    return is_hidden and state.latest_stamp is not None and _is_in_request(request, state.latest_stamp)
+    return is_hidden and state.latest_stamp is not None and may_stamp(request, state.latest_stamp)
 
 
 def is_as_asked(request: Observation, state: Observation) -> bool:
@@ -185,5 +174,5 @@ def _has_replaced(request: Observation, states: Sequence[DatedItem], number: int
         is_first = number == 0 or states[number - 1].is_deletion
         if created is None or not is_first:
             return False
-        return _is_in_request(request, created) if state.latest_stamp is None else created == state.latest_stamp
+        return may_stamp(request, created) if state.latest_stamp is None else created == state.latest_stamp
     return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
