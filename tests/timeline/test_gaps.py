@@ -115,6 +115,17 @@ def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_l
     assert unknown.ends == stolen.begins
 
 
+def test_two_may_lead_no_longer_once_the_holder_before_a_steal_is_back() -> None:
+    stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it from a", "b", contested_until=NOON + 600 * SECOND)
+    back = Span(SpanKind.HELD, NOON + 90 * SECOND, None, "a")
+    spans = (Span(SpanKind.HELD, NOON, stolen.begins, "a"), Span(SpanKind.HELD, stolen.begins, back.begins, "b"), back)
+    ((doubt, _),) = lane(*spans, marks=(stolen,)).list_doubts((), END)
+    assert doubt.ends == back.begins
+    joined = replace(stolen, count=2, ends=back.begins)
+    ((doubt, _),) = lane(*spans, marks=(joined,)).list_doubts((), END)
+    assert doubt.ends == stolen.contested_until
+
+
 def test_a_lease_that_was_never_held_had_no_time_without_a_leader() -> None:
     refused = Mark(MarkKind.DENIED, NOON, "a write was answered with 403")
     assert lane(marks=(refused,), ticks=Ticks()).list_gaps(END) == ()

@@ -322,11 +322,18 @@ class Lane(Struct, frozen=True, gc=False):
             if gap.begins < gap.expires
         ]
         contested = [
-            (Span(SpanKind.CONTESTED, one.begins, max(one.begins, one.contested_until or 0), one.holder), one.text)
+            (Span(SpanKind.CONTESTED, one.begins, self._find_end_of_contest(one), one.holder), one.text)
             for one in self.marks
             if one.kind is MarkKind.STEAL
         ]
         return sorted([*silent, *contested], key=lambda one: one[0].begins)
+
+    def _find_end_of_contest(self, steal: Mark) -> int:
+        """Return until when the holder before a steal may lead: until its lease has expired, or it has it back."""
+        last, until = steal.ends or steal.begins, max(steal.begins, steal.contested_until or 0)
+        before = [span.holder for span in self.spans if span.begins < steal.begins and span.holder]
+        back = (span.begins for span in self.spans if before and span.holder == before[-1] and span.begins > last)
+        return min(until, next(back, until))
 
 
 class Timeline(Struct, frozen=True):
