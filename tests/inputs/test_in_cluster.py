@@ -265,9 +265,10 @@ def test_a_lease_that_nests_too_deeply_ends_no_watch(server: None, monkeypatch: 
     ("page", "problem"),
     [
         pytest.param(b"[]", "the API server did not return a list for /leases", id="no list"),
+        pytest.param(DEEP, "the answer of the API server for /leases is nested too deeply", id="nested, and no list"),
         pytest.param(
             PAGE % (b',"a":' + b"[" * 5000 + b"]" * 5000, b"{}"),
-            "an object in the list for /leases is nested too deeply",
+            "the answer of the API server for /leases is nested too deeply",
             id="nested beside the items",
         ),
     ],

@@ -545,18 +545,16 @@ class InClusterClient:
 def _decode_page(body: bytes, path: str) -> "_Page":
     """Return a page of a list, of which an item may nest more deeply than the decoder of the page can read."""
     try:
-        return _page.decode(body)
-    except RecursionError:
-        pass
+        with suppress(RecursionError):
+            return _page.decode(body)
     except ValueError:
         raise InputError(f"the API server did not return a list for {path}") from None
     items = ListItems(iter([body]))
     try:
         texts = [*map(Raw, items)]
-        head = _shown.decode(items.frame).metadata
+        return _Page(_shown.decode(items.frame).metadata, items.kind, items.version, texts)
     except (ValueError, RecursionError):
-        raise InputError(f"an object in the list for {path} is nested too deeply") from None
-    return _Page(head, items.kind, items.version, texts)
+        raise InputError(f"the answer of the API server for {path} is nested too deeply") from None
 
 
 def _find_token(status: bytes) -> str:
