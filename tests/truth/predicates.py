@@ -401,10 +401,16 @@ def _not_taken_up(facts: Facts, claim: Claim) -> bool:
         return not any(one.is_renewal and facts.is_own(one, identity) for one in facts.writes if one.at > chosen.at)
     begin, end = facts.earliest(claim, "from", 0), facts.earliest(claim, "to", END)
     near = [one for one in facts.writes if one.puts == identity and abs(one.at - begin) <= SECOND + POINT]
-    if not near or near[-1].process.role is not Role.API_SERVER:
+    if not near or not _may_be_choice(near[-1], claim):
         return False
     later = (one for one in facts.writes if near[-1].at < one.at <= end and one.after.holder == identity)
     return not any(one.is_renewal and facts.is_own(one, identity) for one in later)
+
+
+def _may_be_choice(write: Write, claim: Claim) -> bool:
+    """Return whether an API server made a choice, or a client under its field manager where only that is claimed."""
+    is_hint = "as far as field managers show" in claim["text"]
+    return write.process.role is Role.API_SERVER or (is_hint and write.process.manager == "kube-apiserver")
 
 
 def _find_choice(facts: Facts, identity: str) -> Write | None:
