@@ -114,7 +114,7 @@ def test_a_holder_that_renewed_after_the_expiry_may_have_stopped_at_its_last_ren
 
 
 def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(open_page: OpenPage) -> None:
-    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
+    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b", contested_until=NOON + 75 * SECOND)
     first = Span(SpanKind.HELD, NOON, NOON + 61 * SECOND, "a")
     page = open_page(
         make_timeline(first, Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b"), ticks=(0, 60, 61), marks=(steal,))
@@ -179,14 +179,14 @@ def test_the_pointer_reads_the_instant_beneath_it(open_page: OpenPage) -> None:
 
 
 def test_the_facts_of_a_lease_stand_in_its_lane(open_page: OpenPage) -> None:
-    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
+    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b", contested_until=NOON + 75 * SECOND)
     page = open_page(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(steal,), handovers=1))
     chips = page.page.eval_on_selector_all(".chip", "all => all.map(e => e.textContent)")
     assert chips == ["steal", "no leader for up to 17 s, from 12:01:00", "1 handover"]
 
 
 def test_facts_that_do_not_fit_are_counted(open_page: OpenPage) -> None:
-    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
+    steal = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b", contested_until=NOON + 75 * SECOND)
     page = open_page(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(steal,), handovers=1), width=420)
     assert page.page.eval_on_selector_all(".chip", "all => all.map(e => e.textContent)") == ["steal", "2 more"]
     right = page.page.eval_on_selector(".sentence", "e => e.getBoundingClientRect().right")
