@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -183,17 +184,24 @@ class FullDisk:
         return getattr(self._file, name)
 
 
+@contextmanager
+def fill_disk(run: Run) -> Iterator[None]:
+    """Let the disk be full while this is entered."""
+    file = run.records._file
+    assert file is not None
+    run.records._file = FullDisk(file)  # type: ignore[assignment]
+    yield
+    run.records._file = file
+
+
 def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
-    file = run.records._file
-    assert file is not None
-    run.records._file = FullDisk(file)  # type: ignore[assignment]
-    run.see(held("a", 2, "b"))
-    run.recorder.save()
-    assert run.said == ["the history cannot be written: [Errno 28] No space left on device"]
-    run.records._file = file
+    with fill_disk(run):
+        run.see(held("a", 2, "b"))
+        run.recorder.save()
+        assert run.said == ["the history cannot be written: [Errno 28] No space left on device"]
     run.see(held("a", 3, "c"))
     run.recorder.save()
     (path,) = run.records.list_files()
@@ -205,15 +213,12 @@ def test_a_disk_that_is_full_again_is_said_again(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
-    file = run.records._file
-    assert file is not None
     for number in (1, 2):
-        run.records._file = FullDisk(file)  # type: ignore[assignment]
-        run.see(held("a", 1 + number, f"holder-{number}"))
-        run.recorder.save()
-        run.recorder.save()
-        assert len(run.said) == number
-        run.records._file = file
+        with fill_disk(run):
+            run.see(held("a", 1 + number, f"holder-{number}"))
+            run.recorder.save()
+            run.recorder.save()
+            assert len(run.said) == number
         run.recorder.save()
 
 
