@@ -49,7 +49,7 @@ def claim(server: FakeServer) -> dict[str, Any]:
     return claim
 
 
-def told(server: FakeServer) -> str:
+def find_advice(server: FakeServer) -> str:
     return advise(account(follow_log(server), server.now))
 
 
@@ -65,7 +65,7 @@ def test_another_holder_than_asked_is_an_error_that_goes_on() -> None:
     assert "does not find itself as the holder" in stored_other["text"]
     headline = make_headline(account(follow_log(server), server.now))
     assert headline == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
-    assert told(server).endswith(MUTATORS)
+    assert find_advice(server).endswith(MUTATORS)
 
 
 def test_it_is_not_known_whether_it_goes_on_behind_a_hole_of_the_log() -> None:
@@ -80,13 +80,13 @@ def test_a_webhook_that_the_log_names_is_the_one_to_look_at() -> None:
     stored_other = claim(server)
     assert stored_other["severity"] == "warning"
     assert stored_other["text"].endswith("the log says that webhook defaults.vendor.example changed it")
-    assert told(server).endswith("kubectl get mutatingwebhookconfigurations defaults -o yaml")
+    assert find_advice(server).endswith("kubectl get mutatingwebhookconfigurations defaults -o yaml")
 
 
 def test_a_webhook_that_changed_another_field_did_not_change_this_one() -> None:
     server = led("/metadata/labels", "/spec/leaseTransitions", leaseDurationSeconds=300)
     assert "defaults.vendor.example" not in claim(server)["text"]
-    assert told(server).endswith(MUTATORS)
+    assert find_advice(server).endswith(MUTATORS)
 
 
 def test_a_webhook_that_set_the_whole_spec_changed_its_fields() -> None:
@@ -97,7 +97,7 @@ def test_a_webhook_that_is_named_for_some_writes_did_not_change_the_others() -> 
     server = led("/spec/leaseDurationSeconds", leaseDurationSeconds=300)
     del server.log[-1]["annotations"]
     assert claim(server)["text"].endswith("and does not say what else did")
-    assert told(server).endswith(MUTATORS)
+    assert find_advice(server).endswith(MUTATORS)
 
 
 def test_an_annotation_that_cannot_be_read_names_no_webhook() -> None:
@@ -133,7 +133,7 @@ def test_all_webhooks_that_changed_it_are_to_leave_it_alone(number: int, names: 
     server = led_by_several(number)
     assert f"; the log says that webhooks {names} changed it" in claim(server)["text"]
     configurations = " ".join(f"defaults-{which}" for which in range(number))
-    assert told(server) == (
+    assert find_advice(server) == (
         f"Exclude leases from webhooks {names}, or have them leave leaseDurationSeconds alone: "
         f"kubectl get mutatingwebhookconfigurations {configurations} -o yaml"
     )
@@ -319,4 +319,5 @@ def test_what_changes_writes_now_is_advised_on_before_a_loss_that_is_over() -> N
     for _ in range(4):
         together(2, *others, follower)
         ask(server, leaseDurationSeconds=300)
-    assert told(server).startswith("Look for a mutating webhook or policy that sets leaseDurationSeconds of leases")
+    wanted = "Look for a mutating webhook or policy that sets leaseDurationSeconds of leases"
+    assert find_advice(server).startswith(wanted)

@@ -466,7 +466,7 @@ def test_it_waits_until_it_is_in_force(
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "message"),
     [
         pytest.param(
             {"create": (0, "created", "")}, "waiting; not in force: the API server would store", id="no review"
@@ -480,7 +480,7 @@ def test_it_waits_until_it_is_in_force(
 )
 def test_while_it_waits_it_says_once_for_what(
     answers: dict[str, tuple[int, str, str]],
-    told: str,
+    message: str,
     cluster: Install,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -491,7 +491,7 @@ def test_while_it_waits_it_says_once_for_what(
     monkeypatch.setattr("time.sleep", lambda seconds: cluster(**next(looks)) if seconds >= 1 else None)
     assert main(["status", "--wait", "60"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(told)
+    assert line.startswith(message)
 
 
 def test_without_kubectl_nothing_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ POLICY, BINDING = documents(DEPLOY / "depth-policy" / "policy.yaml")
 LEVELS = 8
 NAME = "kubernetes.io/metadata.name"
 LABELS = {"lease-webhook/fail": "closed", "lease-webhook/renewals": "reviewed"}
-"""What a component asks of a namespace."""
+"""The labels by which a namespace opts in to a component."""
 
 
 def variable(name: str) -> str:
@@ -23,7 +23,7 @@ def variable(name: str) -> str:
 
 
 def is_selected(selector: Any, namespace: str) -> bool:
-    """Whether a namespace is in scope, without our labels or with all of them."""
+    """Return whether a selector matches a namespace, with none of our labels or with all of them."""
     requirements = list_requirements(convert(selector, Selector))
     return any(all(is_met(one, {NAME: namespace} | labels) for one in requirements) for labels in ({}, LABELS))
 

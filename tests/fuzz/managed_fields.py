@@ -72,7 +72,7 @@ def seeds() -> Iterator[bytes]:
     )
     for levels in (MAX_LEVELS - 2, MAX_LEVELS, 2000):
         yield b'[{"fieldsV1":' + b'{"f:spec":' * levels + b"{}" + b"}" * levels + b"}]"
-    # What is no text, so deep that it is truncated.
+    # A byte that is not UTF-8, so deep that it is truncated.
     yield b'[{"fieldsV1":' + b'{"f:spec":' * MAX_LEVELS + b'{"\xf9":{}}' + b"}" * MAX_LEVELS + b"}]"
 
 

@@ -224,18 +224,18 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
 """The causes of docs/claims.md that hold; a claim is true if it names one of them."""
 NOTHING: Final = "no cause"
 _LIMIT: Final = "its own rate limit"
-"""What a text says of a client that seems to hold itself back: a hint, of which claims have no identifier."""
+"""The words of a text about a client that seems to limit its own requests; no identifier of a claim says that."""
 
 
 class Answer(Struct, frozen=True):
-    """What `why` says of one election: the causes that are left by its claim of a loss, in order of names."""
+    """The causes that `why` leaves for the loss of one election, sorted by name."""
 
     causes: tuple[str, ...] = ()
     names_limit: bool = False
 
 
 class Cell(Struct, frozen=True):
-    """How often `why` gave an answer; `is_wrong` if none of its causes holds."""
+    """The number of times that `why` gave an answer, which is wrong if none of its causes holds."""
 
     cause: str
     source: str

@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 
 NAMESPACE: Final = "depth"
 SYSTEM: Final = ("kube-system", "kube-node-lease")
-"""What the components `control-plane` and `node-leases` bring into the scope of the webhook."""
+"""The namespaces that the components `control-plane` and `node-leases` add to the scope of the webhook."""
 KINDS: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",

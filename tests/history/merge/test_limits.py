@@ -1,4 +1,4 @@
-"""What waits for others of the same write is limited, by number and by the bytes of its documents."""
+"""Observations that wait to be merged are limited in number and in the size of their documents."""
 
 import json
 

@@ -100,7 +100,7 @@ class Account(Struct, frozen=True):
 
     @property
     def is_partial(self) -> bool:
-        """Whether the input may lack something that happened to the lease between its first and its last record."""
+        """True if the input may lack an event of the lease between its first and its last record."""
         return self.history.is_partial or self.doubt.is_log_leaky or bool(self.coverage.unrecorded)
 
     @property

@@ -105,7 +105,7 @@ class SilenceEvidence:
 
     @cached_property
     def other_answers(self) -> Sequence[Refusal]:
-        """What came too late to explain a stop, or was for a writer that may be the holder, and under no other name."""
+        """Answers that came too late to explain a stop, or to a writer that may be the holder, under no other name."""
         return [one for one in self._all_answers if one not in self.own_answers and self._may_be_for_holder(one)]
 
     def _may_be_for_holder(self, answer: Refusal) -> bool:

@@ -20,7 +20,7 @@ _RENEWED: Final = "Renewed now. "
 _HELD_UNTIL_LATER: Final = "Held now. "
 """Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
 _STATES: Final = ("It is held", "It is renewed", "The lease is held")
-"""How sentences of an advice begin that say the state themselves."""
+"""Openings of advice that already states whether the lease is held."""
 
 
 def advise_with_urgency(account: Account) -> Advice:
