@@ -224,7 +224,7 @@ def test_an_item_that_nests_too_deeply_costs_only_itself(size: int, between: byt
     assert (found[3].kind, found[3].source.find_line()) == ("Lease", 5 if between else 2)
 
 
-def test_brackets_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brackets_of_a_value_that_nests_too_deeply_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_MAX_BRACKETS", 5000)
     values = decoded([DEEP, b'\n{"b":2}'])
     assert isinstance(values[0], Unreadable)
