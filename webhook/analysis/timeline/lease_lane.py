@@ -314,7 +314,8 @@ class LeaseLane(Struct):
         if seen.object is None:
             self.drawn_ahead += 1
             return False
-        if not (self.drawn_ahead and self.history.write.is_claimed):
+        may_be_drawn = seen.may_be_logged or self.history.write.is_claimed
+        if not (self.drawn_ahead and may_be_drawn):
             return False
         self.drawn_ahead -= 1
         return True
