@@ -60,3 +60,34 @@ def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: py
     output = explain(name, "both", capsys)
     assert [words for words in wanted["says"] if words not in output] == []
     assert [words for words in wanted["never"] if words in output] == []
+
+
+ALIKE: Final = frozenset({"check", "severity", "message", "fix"})
+"""What `why` and `audit` both have of a finding."""
+
+
+def list_findings(command: str, files: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, list[Document]]:
+    """Return the findings of a command about each lease, in their order."""
+    options = ["--severity", "info"] if command == "audit" else []
+    main([command, *files, *options, "--format", "json"])
+    found: dict[str, list[Document]] = {}
+    for line in map(json.loads, capsys.readouterr().out.splitlines()):
+        findings = [line] if command == "audit" else line["findings"]
+        for finding in findings:
+            one = {name: finding[name] for name in ALIKE}
+            found.setdefault(f"{line['namespace']}/{line['name']}", []).append(one)
+    return found
+
+
+@pytest.mark.parametrize("source", FILES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if at % 12 == 0 else pytest.mark.deep) for at, one in enumerate(NAMES)]
+)
+def test_an_audit_finds_of_each_lease_what_why_finds(
+    name: str, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [FOLDER / name / file for file in FILES[source]]
+    files = [word for path in paths if path.exists() for word in ("--input", str(path))]
+    files += ["--now", expected_of(name)["now"]]
+    found = list_findings("audit", files, capsys)
+    assert found == list_findings("why", files, capsys)

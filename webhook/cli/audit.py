@@ -16,11 +16,8 @@ from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.arguments import convert_finding
-from webhook.analysis.claims.assemble import find_ongoing_cause
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import make_claim_json
-from webhook.analysis.claims.evidence.expiry_doubts import find_expiry_doubt
-from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
-from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.stored_leases import Key
@@ -130,7 +127,7 @@ def command(
         reading.find_evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ())
     )
     tokens = TokenCheck([one for one in in_force.fences if one.has_token] if in_force and with_tokens else [])
-    histories = ClusterHistory(find_limits=in_force.find_limits) if in_force else ClusterHistory()
+    histories = reading.make_cluster_history(in_force)
     only = reading.find_namespace(cluster)
     audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, only, selection, histories)
     if inputs:
@@ -299,7 +296,7 @@ class Audit(Struct):
             else:
                 hint = "" if self.only else explain_absence(self.paths)
                 yield f"{nothing} is in {name_source(self.paths)}{hint}"
-        if self.inventory.leases and not self.inventory.has_managed_fields:
+        if self.inventory.leases and not (self.inventory.has_managed_fields or self.histories.has_managed_fields):
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         if self.piped_late:
             yield self.piped_late
@@ -348,29 +345,16 @@ class Audit(Struct):
             as_of = reading.find_evaluation_time(
                 self.now, self.paths, self.histories.bounds.until, self.histories.bounds.shown
             )
-            at, bounds = as_of.at, self.histories.bounds
-            bounds.is_over = reading.is_over(self.now, self.paths, self.histories)
+            at = as_of.at
+            self.histories.bounds.is_over = reading.is_over(self.now, self.paths, self.histories)
             self.piped_late = as_of.text if as_of.is_piped_late else ""
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace, name)
-                status = history.find_status(at)
-                doubt = find_expiry_doubt(self.histories, history, status, at)
-                cause = find_ongoing_cause(self.histories, history, at, doubt)
-                is_shown = find_unshown_duration(history) is None
-                found = [*find_incidents(self.histories, history, at, cause, is_duration_shown=is_shown)]
-                if history.lease is not None and not (history.is_deleted or history.hidden_since):
-                    known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
-                    limits = self.histories.find_limits(namespace, name)
-                    ends_at = None if history.is_list_only else bounds.ended
-                    subject = Subject(history.lease, namespace, name, at, *known, ends_at=ends_at, limits=limits)
-                    is_server_clock = find_server_clock(self.histories, history, status, at) is not None
-                    yield from drop_repeated(
-                        *(found, self.inventory.add(subject)),
-                        may_lack_renewals=doubt.may_lack_renewals,
-                        is_server_clock=is_server_clock,
-                    )
-                yield from found
+                account = make_account(self.histories, history, at, as_of.seen_until)
+                if account.status is not None and history.lease is not None:
+                    self.inventory.note_lease((namespace, name), account.status)
+                yield from account.findings
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace, name)
                 limits = self.histories.find_limits(namespace, name)

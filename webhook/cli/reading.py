@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
@@ -243,6 +244,13 @@ def widen_to_all_namespaces(cluster: Cluster) -> Cluster:
 def find_namespace(cluster: Cluster) -> str:
     """Return the namespace to which the options also restrict inputs; "" for all."""
     return "" if cluster.all_namespaces else cluster.namespace
+
+
+def make_cluster_history(policy: Policy | None) -> ClusterHistory:
+    """Return a history into which nothing was fed, with what a policy file says of its leases."""
+    if policy is None:
+        return ClusterHistory()
+    return ClusterHistory(stamped=frozenset(policy.stamps), find_limits=policy.find_limits)
 
 
 def read_for_history(

@@ -189,11 +189,7 @@ def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> 
 
 def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> ClusterHistory:
     in_force = load(policy) if policy else None
-    histories = (
-        ClusterHistory(stamped=frozenset(in_force.stamps), find_limits=in_force.find_limits)
-        if in_force
-        else ClusterHistory()
-    )
+    histories = reading.make_cluster_history(in_force)
     progress.count = lambda: histories.lease_count
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         histories.add(item)

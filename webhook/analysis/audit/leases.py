@@ -481,7 +481,7 @@ class Inventory(Struct):
             self.candidates.setdefault(lease, []).append(Candidate(subject.name, spec))
             yield from check_rules(subject)
             return
-        self.leases[subject.namespace, subject.name] = subject.status
+        self.note_lease((subject.namespace, subject.name), subject.status)
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
         found = check_stamps(subject, self.stamped, has_managed_fields=True)
         if subject.namespace in self.stamped:
@@ -489,6 +489,10 @@ class Inventory(Struct):
         else:
             self.without_stamps += found
         yield from check_stored_object(subject)
+
+    def note_lease(self, key: tuple[str, str], status: LeaseStatus) -> None:
+        """Take in the status of a lease, by namespace and name, for what needs all objects."""
+        self.leases[key] = status
 
     def finish(self) -> Iterator[ReportFinding]:
         """Yield findings that need all objects."""
