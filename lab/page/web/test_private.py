@@ -1,14 +1,19 @@
 """Privacy: nothing leaves the machine, no content of a file is stored, and no network is needed."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.page.web.conftest import Start
-from lab.page.web.served import SITE, serve
+from lab.page.web.served import SITE, Web, serve
 from lab.page.web.test_views import LEASE, LOG, WATCH, check_views
 
+CACHE = """async (urls) => {
+    for (const [name, url] of Object.entries(urls)) await (await caches.open(name)).put(url, new Response(name));
+}"""
 REQUEST = """(url) => fetch(url).then(() => "answered", (error) => "refused")"""
 CACHED = """async () => {
     const found = [];
@@ -83,3 +88,45 @@ def test_the_address_keeps_view_and_lease_and_no_data(start: Start) -> None:
 def test_an_address_opens_a_view(start: Start) -> None:
     assert start(address="/#view=review").page.is_visible("#review")
     assert start(address="/#view=none").page.is_visible("#why")
+
+
+@pytest.fixture
+def beside(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Web]]:
+    """A function that serves the page in a folder of an origin, "" for its root, and opens another page of it."""
+    with ExitStack() as stack:
+
+        def open_other(folder: str) -> Web:
+            (tmp_path / folder).mkdir(exist_ok=True)
+            for file in SITE.iterdir():
+                (tmp_path / folder / file.name).symlink_to(file)
+            (tmp_path / "other").mkdir()
+            (tmp_path / "other/index.html").write_text('<title>another</title><link rel="icon" href="data:,">')
+            context = browser.new_context()
+            stack.callback(context.close)
+            return Web(context, stack.enter_context(serve(tmp_path)), "/other/")
+
+        yield open_other
+
+
+def test_caches_of_other_sites_of_the_origin_stay(beside: Callable[[str], Web]) -> None:
+    web = beside("page")
+    cached = {
+        "other-site-v1": "/other/a",
+        "v-0123456789abcdef": "/other/b",
+        f"lease-webhook {web.origin}/b/ v-1": "/b/",
+    }
+    earlier = {"v-fedcba9876543210": "/page/a", f"lease-webhook {web.origin}/page/ v-1": "/page/b"}
+    web.page.evaluate(CACHE, {**cached, **earlier})
+    web.page.goto(f"{web.origin}/page/")
+    web.wait_for_cache()
+    kept = set(web.page.evaluate("caches.keys()"))
+    assert kept & {*cached, *earlier} == set(cached)
+    assert len(kept) == len(cached) + 1
+
+
+def test_another_page_of_the_origin_is_not_kept_as_this_one(beside: Callable[[str], Web]) -> None:
+    web = beside("")
+    web.page.goto(web.origin)
+    web.wait_for_cache()
+    web.page.goto(f"{web.origin}/other/")
+    assert "tab-why" in web.page.evaluate("caches.match('/').then((found) => found.text())")
