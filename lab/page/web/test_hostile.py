@@ -15,6 +15,11 @@ from webhook.text.quoting import escape
 LISTED = [name for name in HOSTILE_NAMES if "\ud800" not in name]
 """Names for the items of a List; API servers send no JSON with half of a surrogate pair."""
 ELEMENTS = "() => [...new Set([...document.querySelectorAll('*')].map((e) => e.localName))]"
+KEYUP = """(area) => {
+    const began = performance.now();
+    area.dispatchEvent(new Event("keyup"));
+    return performance.now() - began;
+}"""
 RUNS = "document.querySelectorAll('main img, main script, main a[href^=\"javascript\"], [onerror], [onclick]').length"
 
 
@@ -94,3 +99,11 @@ def test_reading_can_be_stopped(web: Web, tmp_path: Path) -> None:
     web.page.click("#stop")
     web.open(LOG)
     assert web.read_text("#recognized") == "audit.log.gz: an audit log"
+
+
+@pytest.mark.parametrize("last", ["", "\nrules:"], ids=["at the cursor", "above the cursor"])
+def test_a_long_line_of_blanks_in_a_policy_does_not_freeze_the_page(web: Web, last: str) -> None:
+    web.show("review")
+    web.page.fill("#object", "")
+    web.page.fill("#review-policy", " " * 100_000 + "x" + last)
+    assert web.page.eval_on_selector("#review-policy", KEYUP) < 1000

@@ -85,11 +85,12 @@ function pathAt(text, caret) {
   const last = lines.pop();
   const indentOf = (line) => line.length - line.trimStart().length;
   let limit = last.trim() ? indentOf(last) : Infinity;
-  const own = /^\s*(?:- )?\s*([\w-]+):/.exec(last);
+  // Blanks belong to one part of these expressions alone: else they take the square of a line's length.
+  const own = /^\s*(?:- \s*)?([\w-]+):/.exec(last);
   const path = own ? [own[1]] : [];
   if (!last.trim()) limit = Math.max(indentOf(last), last.length);
   for (const line of lines.reverse()) {
-    const key = /^(\s*(?:- )?)\s*([\w-]+):/.exec(line);
+    const key = /^(\s*(?:- \s*)?)([\w-]+):/.exec(line);
     if (!key || line.trim().startsWith("#")) continue;
     const isItem = key[1].includes("-");
     if (key[1].length < limit || (isItem && indentOf(line) < limit)) {
