@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.page.web.conftest import Start
 from lab.page.web.served import ROOT, Web
 from tests.factories import make_candidate, make_lease, put
 from webhook.admission.policy.parse import parse
@@ -22,6 +23,19 @@ INPUTS = {
     "an audit log, a watch": [LOG, WATCH],
     "objects as they are stored": [DATA / "leases/seeded.json"],
 }
+HOLD = """() => {
+    const { postMessage } = Worker.prototype;
+    window.held = [];
+    Worker.prototype.postMessage = function (...given) { window.held.push(() => postMessage.apply(this, given)); };
+    window.release = () => {
+        Worker.prototype.postMessage = postMessage;
+        for (const send of window.held) send();
+    };
+}"""
+"""Keep what the page asks Python until `release`, as if Python were busy."""
+ASKED = """async (count) => {
+    while (window.held.length < count) await new Promise((resolve) => setTimeout(resolve, 20));
+}"""
 ENVELOPES = sorted((DATA / "envelopes").glob("*.gz"))
 
 
@@ -175,3 +189,18 @@ def test_examples_are_opened(web: Web) -> None:
     web.page.wait_for_selector("#recognized li")
     names = ["leader-paused-audit.log.gz: an audit log", "leader-paused-leases.json.gz: a watch"]
     assert web.read_text("#recognized").splitlines() == names
+
+
+def test_the_answer_to_an_earlier_policy_is_not_shown(start: Start) -> None:
+    web = start()
+    web.open(LOG, WATCH)
+    web.show("check")
+    web.page.wait_for_selector("#checked h2")
+    web.page.evaluate(HOLD)
+    for count, text in enumerate(("preset: bad", make_preset_files()["strict"]), 1):
+        web.page.fill("#check-policy", text)
+        web.page.evaluate(ASKED, count)
+    web.page.evaluate("window.release()")
+    expected = Session([str(LOG), str(WATCH)]).check(parse(make_preset_files()["strict"]))["summary"]
+    web.page.wait_for_selector(f"#checked h2:text-is('{expected}')")
+    assert not web.page.is_visible("#check-policy-problem")

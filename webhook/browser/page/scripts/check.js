@@ -29,6 +29,7 @@ async function evaluate() {
     showProblem(null);
     draw(place, found, go);
   } catch (error) {
+    if (asked !== last) return;
     last = null;
     if (!error.problem) throw error;
     showProblem(error.problem);
