@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from lab.page.web.conftest import Start
 from lab.page.web.served import Web
 from lab.page.web.test_views import LOG, check_views
 from tests.factories import make_lease, make_review, put
 from tests.timeline.election_samples import HOSTILE_NAMES
+from webhook.admission.policy.file import DEFAULT_PRESET
+from webhook.browser.reviewing import make_preset_files
 from webhook.text.quoting import escape
 
 LISTED = [name for name in HOSTILE_NAMES if "\ud800" not in name]
@@ -99,6 +102,25 @@ def test_reading_can_be_stopped(web: Web, tmp_path: Path) -> None:
     web.page.click("#stop")
     web.open(LOG)
     assert web.read_text("#recognized") == "audit.log.gz: an audit log"
+
+
+def test_stop_while_python_starts_costs_neither_policy_nor_presets(start: Start) -> None:
+    web = start()
+    web.page.set_input_files("#files", LOG)
+    web.page.click("#stop")
+    web.show("review")
+    web.page.wait_for_selector("#policy-of-review button:text-is('strict')")
+    assert web.error == ""
+    web.open(LOG)
+    check_views(web)
+    assert web.page.input_value("#check-policy") == make_preset_files()[DEFAULT_PRESET]
+
+
+def test_stop_while_python_starts_does_not_cost_the_verdict(start: Start) -> None:
+    web = start(address="/#view=review")
+    web.page.fill("#object", json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))))
+    web.page.click("#stop")
+    web.page.wait_for_selector("#verdicts .card")
 
 
 @pytest.mark.parametrize("last", ["", "\nrules:"], ids=["at the cursor", "above the cursor"])

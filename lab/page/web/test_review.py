@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from lab.page.web.conftest import Start
 from lab.page.web.served import ROOT, Web
-from webhook.browser.reviewing import review
+from webhook.browser.reviewing import make_preset_files, review
 from webhook.cli.options import parse_moment
 
 EXAMPLE = "Another namespace takes a live lease"
@@ -49,6 +50,29 @@ def test_another_preset_changes_the_verdict(denied: Web) -> None:
     denied.page.wait_for_selector("#verdicts .card.warned")
     denied.page.click("#policy-of-review button:text-is('strict')")
     denied.page.wait_for_selector("#verdicts .card.denied")
+
+
+def test_an_example_that_is_chosen_while_python_starts_has_its_own_preset(start: Start) -> None:
+    web = start()
+    web.page.select_option("#examples", label=EXAMPLE)
+    web.page.wait_for_selector("#verdicts .card.denied")
+    assert web.page.input_value("#review-policy") == make_preset_files()["strict"]
+
+
+def test_a_preset_replaces_a_policy_that_is_refused(denied: Web) -> None:
+    denied.page.fill("#review-policy", "preset: strickt")
+    denied.page.wait_for_selector("#review-policy-problem:has-text('line 1')")
+    denied.page.fill("#object", "")
+    denied.page.wait_for_selector("#verdicts:has-text('Paste')")
+    denied.page.click("#policy-of-review button:text-is('strict')")
+    denied.page.wait_for_selector("#review-policy-problem", state="hidden")
+
+
+def test_an_empty_policy_is_refused(denied: Web) -> None:
+    denied.page.fill("#review-policy", "")
+    denied.page.wait_for_selector("#review-policy-problem:has-text('empty')")
+    assert denied.read_text("#verdicts") == "The policy is refused: nothing is evaluated."
+    denied.page.click("#policy-of-review button:text-is('strict')")
 
 
 def test_an_edited_policy_changes_the_verdict_and_an_error_has_a_line(denied: Web) -> None:

@@ -1,7 +1,7 @@
 // What a policy denies in the open files, as `check` lists it.
 
 import { badge, element, make, notes, table } from "./dom.js";
-import { onPolicy, policy, policyEditor, showProblem } from "./policy.js";
+import { loadPolicy, onPolicy, policy, policyEditor, showProblem } from "./policy.js";
 import { call } from "./python.js";
 import { showRule } from "./rule.js";
 
@@ -19,6 +19,7 @@ export async function fill(place, given) {
 }
 
 async function evaluate() {
+  await loadPolicy();
   const { place, go } = context;
   const asked = JSON.stringify([policy(), element("all-logs").checked]);
   if (asked === last) return;

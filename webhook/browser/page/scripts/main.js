@@ -3,7 +3,7 @@
 import { fill as fillAudit } from "./audit.js";
 import { fill as fillCheck } from "./check.js";
 import { element, make } from "./dom.js";
-import { call, end, watch } from "./python.js";
+import { call, stop, watch } from "./python.js";
 import { isReviewText, show as showReview, start as startReview } from "./review.js";
 import { fill as fillTimeline } from "./timeline.js";
 import { fill as fillWhy, showAccount } from "./why.js";
@@ -238,7 +238,7 @@ element("paste").addEventListener("change", () => paste(element("paste").value))
 element("stop").addEventListener("click", () => {
   Object.assign(state, { isOpen: false, filled: new Set() });
   state.opening += 1;
-  end("It was stopped.");
+  stop();
   say("");
   fill();
 });

@@ -1,25 +1,51 @@
 // The editor of a policy file: one text in two views, with the line of an error, presets, and what the schema says.
 
 import { make } from "./dom.js";
+import { call } from "./python.js";
 
 const MAX_KEYS = 80;
-const shared = { text: "", presets: {}, schema: {}, problem: null, editors: [], changed: [] };
+const shared = { text: "", preset: "", presets: {}, schema: {}, problem: null, editors: [], changed: [] };
+let loading = null;
 
 export const policy = () => shared.text;
 
-/** Take the presets and the JSON Schema of policy files; begin with the preset that the commands use by default. */
-export function startPolicy({ presets, schema, default: preset }) {
-  Object.assign(shared, { presets, schema, text: presets[preset] });
+/** Have the presets and the JSON Schema of policy files, and a policy; without them nothing can be evaluated. */
+export function loadPolicy() {
+  loading ??= ask().then(begin, (error) => {
+    loading = null;
+    throw error;
+  });
+  return loading;
+}
+
+async function ask() {
+  for (;;) {
+    try {
+      return await call("start");
+    } catch (error) {
+      // "Stop" is about the files that are read: the next worker is asked.
+      if (!error.isStopped) throw error;
+    }
+  }
+}
+
+/** Begin with what was typed or chosen while Python started, else with the preset that the commands use by default. */
+function begin({ presets, schema, default: preset }) {
+  Object.assign(shared, { presets, schema, text: shared.text || presets[shared.preset || preset] });
   refresh();
 }
 
-export function setPolicy(text) {
-  shared.text = text;
+function setPolicy(text) {
+  Object.assign(shared, { text, problem: null });
   refresh();
   for (const changed of shared.changed) changed();
 }
 
-export const presetText = (name) => shared.presets[name] ?? "";
+/** Set a preset, also before its text is known. */
+export function setPreset(name) {
+  shared.preset = name;
+  setPolicy(shared.presets[name] ?? "");
+}
 
 export function onPolicy(changed) {
   shared.changed.push(changed);
@@ -57,7 +83,6 @@ export function policyEditor(id, rows) {
     area.focus();
   };
   area.addEventListener("input", () => {
-    shared.problem = null;
     setPolicy(area.value);
     help();
   });
@@ -70,7 +95,7 @@ export function policyEditor(id, rows) {
     problem.hidden = !found;
     problem.textContent = found ? [found.line ? `line ${found.line}` : "", found.path, found.problem].filter(Boolean).join(": ") : "";
     if (!presets.querySelector("button"))
-      presets.append(...Object.keys(shared.presets).map((name) => make("button", { type: "button", click: () => setPolicy(shared.presets[name]) }, name)));
+      presets.append(...Object.keys(shared.presets).map((name) => make("button", { type: "button", click: () => setPreset(name) }, name)));
     number();
   });
   refresh();

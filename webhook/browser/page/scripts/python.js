@@ -22,8 +22,8 @@ function begin() {
   worker.onerror = (event) => fail(event.message || "its files cannot be read");
 }
 
-function rejectAll(sentence) {
-  for (const { reject } of waiting.values()) reject(new Error(sentence));
+function rejectAll(sentence, isStopped = false) {
+  for (const { reject } of waiting.values()) reject(Object.assign(new Error(sentence), { isStopped }));
   waiting.clear();
 }
 
@@ -34,10 +34,15 @@ function fail(reason) {
 }
 
 /** End the worker, and every call that waits, with a sentence; another worker begins, with nothing open. */
-export function end(sentence) {
+function end(sentence, isStopped = false) {
   worker?.terminate();
-  rejectAll(sentence);
+  rejectAll(sentence, isStopped);
   begin();
+}
+
+/** End what Python does, as people ask for; the errors of the calls that wait have `isStopped`. */
+export function stop() {
+  end("It was stopped.", true);
 }
 
 /** Call Python; rejects with one sentence. A policy that is refused is an error with its `problem`. */

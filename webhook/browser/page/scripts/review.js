@@ -1,7 +1,7 @@
 // One write before a policy: a review, or a manifest with its stored object and its writer.
 
 import { badge, copier, element, make, table } from "./dom.js";
-import { onPolicy, policy, policyEditor, presetText, setPolicy, showProblem, startPolicy } from "./policy.js";
+import { loadPolicy, onPolicy, policy, policyEditor, setPreset, showProblem } from "./policy.js";
 import { call } from "./python.js";
 import { showRule } from "./rule.js";
 
@@ -20,20 +20,15 @@ export function show({ object, at = "", preset = "" }) {
   for (const id of ["old", "user", "groups"]) element(id).value = "";
   element("at").value = at;
   element("of-manifest").open = !/AdmissionReview/.test(object);
-  if (preset) setPolicy(presetText(preset));
+  if (preset) setPreset(preset);
   evaluate();
 }
 
-/** Begin, when Python is there. */
-export async function start(given) {
+/** Begin: with an editor, and a policy in it when Python is there. */
+export function start(given) {
   page = given;
   element("policy-of-review").append(policyEditor("review-policy", 14));
-  try {
-    startPolicy(await call("start"));
-  } catch (error) {
-    page.show(error);
-    return;
-  }
+  loadPolicy().catch(page.show);
   evaluate();
 }
 
@@ -46,7 +41,6 @@ for (const id of FIELDS) element(id).addEventListener("input", soon);
 onPolicy(soon);
 
 async function evaluate() {
-  if (!policy()) return;
   const text = element("object").value;
   const place = element("verdicts");
   asked += 1;
@@ -56,9 +50,9 @@ async function evaluate() {
     return;
   }
   const groups = element("groups").value.split(",").map((group) => group.trim()).filter(Boolean);
-  const given = { text, policy: policy(), old: element("old").value, user: element("user").value.trim(), groups, now: element("at").value.trim() };
+  const given = { text, old: element("old").value, user: element("user").value.trim(), groups, now: element("at").value.trim() };
   try {
-    const found = await page.during(call("review", given));
+    const found = await page.during(loadPolicy().then(() => call("review", { ...given, policy: policy() })));
     if (number !== asked) return;
     showProblem(null);
     place.replaceChildren(...found.map(verdict));
