@@ -14,6 +14,7 @@ SUFFIX = "1a2b3c4d5e6f7a8b"
 KUBECTL = """\
 #!/bin/sh
 echo "$1 $2 $3" >> calls
+[ -z "$BROKEN" ] || case "$*" in $BROKEN) echo "Error from server (Timeout)" >&2 && exit 1 ;; esac
 case "$*" in
 "get --raw "*) cat served ;;
 *stamp-adopters*) cat adopters ;;
@@ -70,15 +71,15 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run it in a cluster where the policies are applied, but for what is given."""
+    """Run it in a cluster where the policies are applied, but for what is given; calls that match `broken` fail."""
 
-    def protect(*words: str, **answers: str) -> "subprocess.CompletedProcess[str]":
+    def protect(*words: str, broken: str = "", **answers: str) -> "subprocess.CompletedProcess[str]":
         for name, text in {"calls": "", "applied": "", **FOUND, **answers}.items():
             (tmp_path / name).write_text(text)
         for name, text in (("kubectl", KUBECTL), ("date", CLOCK), ("sleep", "#!/bin/sh\n")):
             (tmp_path / name).write_text(text)
             (tmp_path / name).chmod(0o755)
-        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        environment = {**os.environ, "BROKEN": broken, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
         return subprocess.run(
             ["sh", str(DEPLOY / "protect"), *words],
             cwd=tmp_path,
@@ -166,6 +167,37 @@ def test_what_cannot_be_removed_leaves_the_namespace_pending(run: Run, tmp_path:
     done = run("shop", unlabeled=PLANTED, kept=PLANTED)
     assert (done.returncode, changes(tmp_path)) == (1, ["apply", "label"])
     assert "anyone may have written them: db \n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("broken", "changed"),
+    [
+        pytest.param("kustomize*", [], id="the policies"),
+        pytest.param("*annotations}*", ["apply", "label"], id="what was planted"),
+        pytest.param("*holderIdentity*", ["apply", "label", "label"], id="who holds the leases"),
+        pytest.param("*stamp-adopters*", ["apply", "label", "label"], id="who may set owners"),
+        pytest.param("*ownerReferences*", ["apply", "label", "label"], id="the owners"),
+        pytest.param(
+            "get validatingwebhookconfigurations *", ["apply", "label", "label"], id="whether a webhook is there"
+        ),
+        pytest.param("get namespaces *", ["apply", "label", "label"], id="the namespaces of the policy file"),
+    ],
+)
+def test_what_cannot_be_read_is_not_taken_for_nothing(
+    broken: str, changed: list[str], run: Run, tmp_path: Path
+) -> None:
+    done = run("shop", broken=broken)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
+    assert (changes(tmp_path), done.stdout) == (changed, "")
+
+
+def test_a_suffix_that_everyone_can_guess_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "od").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "od").chmod(0o755)
+    done = run("shop", suffix="")
+    assert (done.returncode, changes(tmp_path)) == (1, [])
+    assert "8 to 32" in done.stderr
 
 
 @pytest.mark.parametrize("held", [UNSTAMPED, "db  \n"], ids=["written by an administrator or not renewed", "a lease"])
