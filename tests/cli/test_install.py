@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from webhook.admission.policy.file import load
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PRESETS
 from webhook.cli.main import main
 
 FILES = {"ca.crt": b"the CA", "tls.crt": b"the leaf", "tls.key": b"the key"}
@@ -55,6 +58,38 @@ def test_a_policy_takes_the_place_of_the_preset(capsys: pytest.CaptureFixture[st
     policy.write_text("apiVersion: lease-webhook/v1\npreset: strict  # ours\n")
     _, objects, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}")
     assert one(objects, "ConfigMap")["data"]["policy.yaml"] == policy.read_text()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("file", [None, "garbage: ["], ids=["no file has its name", "a file has its name"])
+def test_a_preset_is_the_policy(
+    preset: str, file: str | None, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file is not None:
+        Path(preset).write_text(file)
+    code, objects, _ = run(capsys, "--certificate=cert-manager", f"--policy={preset}")
+    text = one(objects, "ConfigMap")["data"]["policy.yaml"]
+    assert (code, parse(text).digest) == (0, load(preset).digest)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\xef\xbb\xbfapiVersion: lease-webhook/v1\n", id="a byte order mark"),
+        pytest.param(b"apiVersion: lease-webhook/v1\r\npreset: strict\r\n", id="line ends of Windows"),
+        pytest.param("apiVersion: lease-webhook/v1  # für Köln\n".encode(), id="letters that are not ASCII"),
+    ],
+)
+def test_pods_read_the_policy_that_was_checked(
+    content: bytes, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_bytes(content)
+    _, objects, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}")
+    text = one(objects, "ConfigMap")["data"]["policy.yaml"]
+    assert text == content.decode("utf-8-sig").replace("\r\n", "\n")
+    assert parse(text).digest == load(str(policy)).digest
 
 
 def test_the_suffix_of_the_stamps_is_that_of_the_policy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_help_fits_80_columns(
         ),
         (
             ["policy", "check"],
-            "lease-webhook policy check: Missing argument 'FILE...'. (see lease-webhook policy check --help)\n",
+            "lease-webhook policy check: Missing argument 'NAME|FILE...'. (see lease-webhook policy check --help)\n",
         ),
         (
             ["rules", "--format", "\x1b[2J"],

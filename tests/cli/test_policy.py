@@ -37,6 +37,23 @@ def test_check_of_a_plain_file_says_one_line(tmp_path: Path, capsys: pytest.Capt
     assert out.endswith("rules in mode deny at most, without_stamps weaken\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "notes"),
+    [
+        pytest.param("strict", ["this is the preset; the file of that name is ./strict"], id="the preset of its name"),
+        pytest.param("./strict", [], id="the file"),
+        pytest.param("standard", [], id="a preset whose name no file has"),
+    ],
+)
+def test_check_says_that_a_file_with_the_name_of_a_preset_was_not_read(
+    name: str, notes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "strict").write_text("apiVersion: lease-webhook/v1\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["policy", "check", "-o", "json", name]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == notes
+
+
 def give(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from webhook.admission.policy.file import make_preset_file
 from webhook.admission.policy.parse import parse
-from webhook.admission.policy.schema import API_VERSION, PRESETS
+from webhook.admission.policy.schema import PRESETS
 from webhook.admission.verdict import encode
 from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.inputs.documents import Document
@@ -34,7 +35,7 @@ _NOTHING: Final = "nothing here is a Lease, a LeaseCandidate or an AdmissionRevi
 
 def make_preset_files() -> dict[str, str]:
     """Return each preset as a policy file."""
-    return {name: f"apiVersion: {API_VERSION}\npreset: {name}\n" for name in PRESETS}
+    return {name: make_preset_file(name) for name in PRESETS}
 
 
 def review(

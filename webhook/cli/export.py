@@ -11,13 +11,13 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from webhook.admission.policy.file import load
+from webhook.admission.policy.file import PolicyFile, load
 from webhook.admission.policy.schema import PRESETS, PolicyError, suggest_nearest
 from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, make_pieces
 from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
-from webhook.cli.options import Command, complete_directories, complete_files
+from webhook.cli.options import Command, complete_directories, complete_files, policy_option
 from webhook.cli.terminal import Failure, print_message
 from webhook.text.commands import make_certs_command, quote_path
 from webhook.text.quoting import quote, truncate
@@ -100,9 +100,7 @@ Examples:
     help="one of the components below; may be repeated",
 )
 @click.option("--image", metavar="IMAGE", help="image of the pods, with its version or digest")
-@click.option(
-    "--policy", metavar="FILE", shell_complete=complete_files, help="policy file, instead of the preset standard"
-)
+@policy_option("a preset or a policy file (default: standard)")
 @click.option(
     "--certs",
     metavar="DIR",
@@ -135,8 +133,9 @@ def install(
     if policy is not None:
         if "observe" in component:
             raise Failure("--component observe brings its own policy: leave out --policy while it is listed")
-        suffixes = {one.suffix for one in load(policy).stamps.values()}
-        text = Path(policy).read_text()
+        file = PolicyFile(policy)
+        suffixes = {one.suffix for one in file.current.stamps.values()}
+        text = file.text
     if "stamp" in component and len(suffixes) != 1:
         raise Failure("--component stamp: needs a --policy whose `stamps` have one suffix; docs/stamp.md shows one")
     directory = Path(certs or _CERTS)

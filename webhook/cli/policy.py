@@ -3,8 +3,9 @@
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files as package_files
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -13,12 +14,11 @@ from msgspec import UNSET, Struct, to_builtins
 from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_oddities
 from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
-from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS, find_end
+from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS, PRESETS, find_end
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import STANDARD_INPUT
 from webhook.cli.options import (
     Command,
-    complete_files,
     complete_policies,
     format_option,
     parse_lease_name,
@@ -35,7 +35,7 @@ _ENDED: Final = " (ended: it exempts nobody)"
     "check",
     cls=Command,
     help="Checks policy files, or standard input (-), as `serve` does when it starts, and notes what is valid but odd: "
-    "exemptions that have ended or soon will, bindings that deny nothing.",
+    "exemptions that have ended or soon will, bindings that deny nothing. A preset's name is the preset.",
     epilog="""\
 Exit codes:
   0  good          2  refused
@@ -47,7 +47,7 @@ Examples:
     lease-webhook policy check -
 """,
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
+@click.argument("paths", nargs=-1, required=True, metavar="NAME|FILE...", shell_complete=complete_policies)
 @format_option("json prints one line per file")
 def check(paths: tuple[str, ...], output: str) -> int:
     refused = []
@@ -67,7 +67,7 @@ def _read_standard_input() -> bytes:
 
 
 def _print_check(path: str, policy: Policy, output: str) -> None:
-    odd = list_oddities(policy, time.time_ns() // 1000)
+    odd = [*_note_file_of_a_preset(path), *list_oddities(policy, time.time_ns() // 1000)]
     if output == "json":
         print(encode_line(_describe_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
@@ -75,6 +75,11 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
     print(f"{name}: {style('good', fg='green')}, {_summarize(policy)}")
     for note in odd:
         print(f"  {style('note', fg='yellow')}: {escape(note)}")
+
+
+def _note_file_of_a_preset(path: str) -> Sequence[str]:
+    """Return what was not read, if a file has the name of a preset."""
+    return [f"this is the preset; the file of that name is ./{path}"] if path in PRESETS and Path(path).exists() else []
 
 
 def _summarize(policy: Policy) -> str:

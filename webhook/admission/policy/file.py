@@ -41,6 +41,11 @@ def load_text(content: bytes, name: str) -> Policy:
     return _parse_snapshot(Path(name), _Snapshot("", content))
 
 
+def make_preset_file(preset: str) -> str:
+    """Return the text of a policy file that has a preset and nothing else."""
+    return f"apiVersion: {API_VERSION}\npreset: {preset}\n"
+
+
 class PolicyFile:
     """The policy in use. One thread polls for a newer one; any may read `current`, which is replaced as a whole."""
 
@@ -49,11 +54,15 @@ class PolicyFile:
         self._docs_url = docs_url
         name = DEFAULT_PRESET if name_or_path is None else name_or_path
         self._path = None if name in PRESETS else Path(name)
-        self._used = self._last = _read(self._path) if self._path else _Snapshot("")
-        preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
-        self.current = self._add_docs_url(_parse_snapshot(self._path, self._used) if self._path else parse(preset))
+        self._used = self._last = _read(self._path) if self._path else _Snapshot("", make_preset_file(name).encode())
+        self.current = self._add_docs_url(_parse_snapshot(self._path or Path(name), self._used))
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
+
+    @property
+    def text(self) -> str:
+        """The file as it was read last, without a byte order mark; of a preset, a file that has the same policy."""
+        return self._used.content.decode("utf-8-sig").replace("\r\n", "\n")
 
     def poll(self) -> str | None:
         """Read the file; "success" or "failure" if it changed, else None. Never raises, whatever happened to the file.
