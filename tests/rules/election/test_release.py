@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import NOW, Document, Tweak, drop, put
+from tests.factories import NOW, Document, Tweak, drop, make_entry, put
 from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
@@ -72,6 +72,20 @@ def test_a_release_to_null_is_measured_by_our_clock() -> None:
     review = update(drop(HOLDER_FIELD), unowned, review=[by_service_account("guest", "intruder", "x-1")])
     assert said("foreign-release", review, now=NOW + 4 * SECOND) == DENIED
     assert said("foreign-release", review, now=NOW + 15 * SECOND) == set()
+
+
+@pytest.mark.parametrize("operation", ["Update", "Apply"])
+def test_who_claims_to_own_a_removed_holder_does_not_date_the_release(operation: str) -> None:
+    """An hour later the lease would have expired."""
+    unowned = drop("metadata.managedFields[0].fieldsV1.f:spec.f:holderIdentity")
+    planted = make_entry("holderIdentity", manager="z", time="2025-11-20T13:00:00Z") | {"operation": operation}
+
+    def plant(lease: Document) -> None:
+        lease["metadata"]["managedFields"].append(planted)
+
+    review = update(drop(HOLDER_FIELD), unowned, plant, review=[by_service_account("guest", "intruder", "x-1")])
+    for rule in ("foreign-release", "foreign-release-across-namespaces"):
+        assert said(rule, review, now=NOW + 4 * SECOND) == DENIED
 
 
 WORDING = [
