@@ -181,22 +181,26 @@ def test_pods_of_a_user_are_one_writer_if_the_policy_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "uids",
+    ("uids", "name"),
     [
-        pytest.param([], id="none"),
-        pytest.param(["11111111-0000-0000-0000-000000000001"] * 2, id="two"),
-        pytest.param(["11111111-0000-0000-0000-000000000001 system:serviceaccount:shop:checkout"], id="with a blank"),
+        pytest.param([], HOLDER.partition(" ")[2], id="none, and the holder's user"),
+        pytest.param([], HOLDER, id="none, and a user that is called as the holder's stamp"),
+        pytest.param([HOLDER.partition(" ")[0]] * 2, HOLDER.partition(" ")[2], id="two"),
     ],
 )
-def test_only_one_pod_uid_without_a_blank_is_one(uids: list[str]) -> None:
+def test_only_one_pod_uid_is_one(uids: list[str], name: str) -> None:
     document = review(RENEWAL)
-    document["request"]["userInfo"] = {
-        "username": "system:serviceaccount:shop:checkout",
-        "extra": {"authentication.kubernetes.io/pod-uid": uids},
-    }
+    document["request"]["userInfo"] = {"username": name, "extra": {"authentication.kubernetes.io/pod-uid": uids}}
     assert "foreign-writer" in found(document)
-    document["request"]["userInfo"]["username"] = HOLDER
-    assert "foreign-writer" in found(document)
+
+
+def test_a_pod_uid_has_no_blank() -> None:
+    """A user name may have one, so the uid would take the beginning of another writer's user."""
+    document = review(RENEWAL, old=stamped("uid jane doe"))
+    for uid, name, is_found in (("uid", "jane doe", False), ("uid jane", "doe", True)):
+        extra = {"authentication.kubernetes.io/pod-uid": [uid]}
+        document["request"]["userInfo"] = {"username": name, "extra": extra}
+        assert ("foreign-writer" in found(document)) == is_found
 
 
 @pytest.mark.parametrize(
