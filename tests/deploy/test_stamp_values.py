@@ -6,7 +6,7 @@ import pytest
 
 from tests.cel_values import value, variable
 from tests.factories import Document
-from tests.stamp_policies import GUARD, STAMP
+from tests.stamp_policies import BOUNDS, GUARD, STAMP
 
 A, B = "uid-a system:serviceaccount:shop:a", "uid-b system:serviceaccount:shop:b"
 OWNER: Final = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}]
@@ -16,7 +16,7 @@ def lease(
     second: int = 0, *, writer: str = A, holder: str = "a", revision: str = "70", term: str = "40", **metadata: Any
 ) -> Document:
     """A lease of 15 s that was written in this second."""
-    time = f"2026-01-01T00:00:{second:02}Z"
+    time = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"
     annotations = {"lease-webhook/writer-x": writer, "lease-webhook/written-x": time, "lease-webhook/term-x": term}
     entry = {"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": time}
@@ -35,9 +35,14 @@ def written(by: str, new: Document | None, old: Document | None, operation: str 
     return {"request": request(by, operation), "object": new, "oldObject": old, "namespaceObject": namespace}
 
 
+def refused_by(data: Document) -> list[str]:
+    """Return the messages of the validations of the guard that are not true."""
+    return [one["message"] for one in GUARD["validations"] if not value(GUARD, one["expression"], data)]
+
+
 def is_admitted(data: Document) -> bool:
     """Return whether every validation of the guard is true."""
-    return all(value(GUARD, one["expression"], data) for one in GUARD["validations"])
+    return not refused_by(data)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,55 @@ def test_a_live_lease_is_its_writers(by: str, second: int, holder: str, admitted
 
 
 @pytest.mark.parametrize(
+    ("ahead", "admitted"),
+    [
+        pytest.param(1, False, id="a second ahead"),
+        pytest.param(60, False, id="a minute ahead"),
+        pytest.param(61, True, id="further ahead than clocks of API servers are"),
+    ],
+)
+def test_a_stamp_that_is_later_than_a_takeover_keeps_the_lease_live(ahead: int, admitted: bool) -> None:
+    """API servers have clocks of their own."""
+    assert is_admitted(written(B, lease(100, writer=B, holder="b"), lease(100 + ahead))) == admitted
+
+
+@pytest.mark.parametrize("policy", [STAMP, GUARD, BOUNDS], ids=["the stamp", "the guard", "the bounds"])
+def test_a_pod_uid_has_no_blank(policy: Document) -> None:
+    """A user name may have one, so the uid would take the beginning of another writer's user."""
+    stored = lease(writer="uid jane doe")
+    for uid, name, own in (("uid", "jane doe", True), ("uid jane", "doe", False)):
+        data = written(B, lease(2, writer="uid jane doe"), stored)
+        extra = {"authentication.kubernetes.io/pod-uid": [uid]}
+        data["request"]["userInfo"] = {"username": name, "groups": [], "extra": extra}
+        assert variable(policy, "own", data) == own
+
+
+UNSTAMPED: Final = [{"manager": "elector", "time": "2026-01-01T00:00:15Z", "fieldsV1": {"f:spec": {"f:renewTime": {}}}}]
+NOT_IN_FORCE: Final = "the policy lease-webhook-stamp is not in force, or the lease is too large (lease-webhook)"
+
+
+@pytest.mark.parametrize(
+    ("holder", "annotations", "messages"),
+    [
+        pytest.param("a", {}, [NOT_IN_FORCE], id="of a held lease"),
+        pytest.param("", {}, [], id="of a free lease"),
+        pytest.param("", {"lease-webhook/writer-x": B}, [NOT_IN_FORCE], id="of a free lease, with a stamp of its own"),
+    ],
+)
+def test_a_write_without_the_entry_of_the_stamp_takes_no_held_lease(
+    holder: str, annotations: Document, messages: list[str]
+) -> None:
+    """The annotations that say that the lease has expired are the client's then."""
+    old = lease(holder=holder)
+    new = lease(15, holder="b", managedFields=UNSTAMPED)
+    if not holder:
+        new["metadata"]["annotations"] = old["metadata"]["annotations"]
+    new["metadata"]["annotations"] = new["metadata"]["annotations"] | annotations
+    assert refused_by(written(B, new, old)) == messages
+    assert refused_by(written(A, new, old)) == []
+
+
+@pytest.mark.parametrize(
     ("by", "old", "admitted"),
     [
         pytest.param(A, lease(), True, id="its writer"),
@@ -92,6 +146,26 @@ def test_a_live_lease_is_its_writers(by: str, second: int, holder: str, admitted
 )
 def test_a_held_lease_is_deleted_by_its_writer_only(by: str, old: Document, admitted: bool) -> None:
     assert is_admitted(written(by, None, old, "DELETE")) == admitted
+
+
+@pytest.mark.parametrize(
+    ("options", "admitted"),
+    [
+        pytest.param({"propagationPolicy": "Background"}, True, id="in the background"),
+        pytest.param({"propagationPolicy": "Foreground"}, False, id="in the foreground"),
+        pytest.param({"propagationPolicy": "Orphan"}, False, id="with orphans"),
+        pytest.param({"orphanDependents": True}, False, id="with orphans, as older clients ask for it"),
+        pytest.param({"orphanDependents": False}, True, id="without orphans"),
+    ],
+)
+@pytest.mark.parametrize("old", [lease(), lease(holder="")], ids=["held", "free"])
+@pytest.mark.parametrize("by", [A, B], ids=["by its writer", "by another"])
+def test_a_lease_is_deleted_in_the_background_only(by: str, old: Document, options: Document, admitted: bool) -> None:
+    """The collector would complete another deletion later, whoever holds the lease by then."""
+    data = written(by, None, old, "DELETE")
+    data["request"]["options"] = options
+    text = "a lease can be deleted in the background only (lease-webhook)"
+    assert (text in refused_by(data)) == (not admitted)
 
 
 def test_a_stranger_adds_no_owner() -> None:

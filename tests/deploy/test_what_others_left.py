@@ -1,13 +1,12 @@
 """Whatever others wrote into a lease, its writer renews it and whoever may take it can, by deploy/stamp."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
 
 from tests.factories import Document
 from tests.stamp_policies import SUFFIX, Written, refusals, stamped, stored
-
-pytestmark = pytest.mark.slow
 
 KEYS: Final = [f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term")]
 CONSTANT: Final = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
@@ -96,14 +95,30 @@ OWN: Final[dict[str, Document]] = {
     "puts its finalizer back": {"finalizers": ["own/one"]},
     "puts its owner back": {"ownerReferences": [OWNER]},
 }
+QUICK: Final = {
+    *("nothing", "65 labels", "101 annotations", "1,500 annotations", "9 finalizers", "500 owners"),
+    *("puts nothing back", "puts its owner back"),
+}
+"""What `make test` combines; all combinations take ten times as long."""
+
+
+def each(name: str, documents: Mapping[str, Document]) -> pytest.MarkDecorator:
+    """A case for each document, as the argument of this name."""
+    return pytest.mark.parametrize(
+        name,
+        [
+            pytest.param(document, id=title, marks=[] if title in QUICK else [pytest.mark.slow])
+            for title, document in documents.items()
+        ],
+    )
 
 
 def refused(write: Written) -> list[str]:
     return stored(write)[1]
 
 
-@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
-@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@each("own", OWN)
+@each("filled", FILLED)
 @pytest.mark.parametrize("writer", ["a", ""], ids=["stamped", "filled before the label"])
 def test_the_holder_renews_and_releases(writer: str, filled: Document, own: Document) -> None:
     old = lease(writer=writer, **filled)
@@ -113,8 +128,8 @@ def test_the_holder_renews_and_releases(writer: str, filled: Document, own: Docu
     assert refused(release) == []
 
 
-@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
-@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@each("own", OWN)
+@each("filled", FILLED)
 @pytest.mark.parametrize(
     ("writer", "holder"),
     [("a", "a"), ("a", ""), ("", "a"), ("", "")],
@@ -142,8 +157,8 @@ def test_the_next_holder_takes_it_and_has_it_with_stamps(
     assert refused(Written(B, again, new)) == []
 
 
-@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
-@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@each("own", OWN)
+@each("filled", FILLED)
 @pytest.mark.parametrize("writer", ["a", ""], ids=["stamped", "filled before the label"])
 def test_a_release_may_come_late(writer: str, filled: Document, own: Document) -> None:
     """Someone else made the lease free, and its holder releases it over a copy of before."""
@@ -345,6 +360,9 @@ def test_the_writer_cannot_have_the_collector_delete_the_lease_later_and_is_not_
         pytest.param({"leaseTransitions": 2_147_483_647}, id="a count that overflows"),
         pytest.param({"leaseTransitions": 1_000_000_000}, id="a count near it"),
         pytest.param({"leaseDurationSeconds": 86_401}, id="a duration of more than a day"),
+        pytest.param({"holderIdentity": "x" * 1_025}, id="a holder of 1,025 characters"),
+        pytest.param({"strategy": "x" * 1_025}, id="a strategy of 1,025 characters"),
+        pytest.param({"preferredHolder": "x" * 1_025}, id="a preferred holder of 1,025 characters"),
         pytest.param({"renewTime": "2999-01-01T00:00:00.000000Z"}, id="the year 2999"),
         pytest.param({"renewTime": "2026-01-02T00:00:31.000000Z"}, id="a day and a second ahead"),
         pytest.param({"renewTime": "10000-01-01T00:00:00.000000Z"}, id="a year that no client reads"),
@@ -352,8 +370,25 @@ def test_the_writer_cannot_have_the_collector_delete_the_lease_later_and_is_not_
 )
 def test_no_value_keeps_everyone_else_from_the_lease(by: Document, spec: Document) -> None:
     old = lease()
-    holder = "a" if by is A else "b"
-    assert len(refused(Written(by, changed(old, at=30, holderIdentity=holder, **spec), old))) == 1
+    holder = {"holderIdentity": "a" if by is A else "b"}
+    assert len(refused(Written(by, changed(old, at=30, **holder | spec), old))) == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"holderIdentity": "x" * 1_024}, id="a holder of 1,024 characters"),
+        pytest.param({"strategy": "x" * 1_024}, id="a strategy of 1,024 characters"),
+        pytest.param({"preferredHolder": "x" * 1_024}, id="a preferred holder of 1,024 characters"),
+        pytest.param({"leaseDurationSeconds": 86_400}, id="a duration of a day"),
+        pytest.param({"leaseTransitions": 999_999_999}, id="the greatest count"),
+        pytest.param({"renewTime": "2026-01-02T00:00:30.000000Z"}, id="a day ahead"),
+    ],
+)
+def test_a_value_at_its_bound_is_stored(spec: Document) -> None:
+    old = lease()
+    assert refused(Written(A, changed(old, at=30, **spec), old)) == []
+    assert refused(Written(B, changed(old, at=30, **{"holderIdentity": "b"} | spec), old)) == []
 
 
 def test_a_count_goes_on_from_what_others_set() -> None:
