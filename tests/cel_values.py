@@ -16,7 +16,7 @@ from tests.factories import Document
 
 _USED: Final = re.compile(r"variables\.(\w+)")
 _NAMES: Final = ("request", "object", "oldObject", "params", "namespaceObject", "variables")
-_PATCH: Final = re.compile(r"JSONPatch\{op: ('\w+'), path: ")
+_PATCH: Final = re.compile(r"""JSONPatch\{op: (['"]\w+['"]), path: """)
 _LISTS: Final = cel.Type.List(cel.Type.DYN)
 
 

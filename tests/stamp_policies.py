@@ -55,11 +55,16 @@ def stamped(write: Written) -> Document | None:
     """Return the object as the mutating policy leaves it; raises ValueError if an expression errs."""
     if write.new is None:
         return None
-    (mutation,) = STAMP["mutations"]
-    changed = copy.deepcopy(write.new)
-    for operation in value(STAMP, mutation["jsonPatch"]["expression"], write.data):
-        _patch(changed, operation)
-    return changed
+    return mutated(STAMP, write.data)
+
+
+def mutated(policy: Document, data: Mapping[str, Any]) -> Document:
+    """Return the object as a mutating policy leaves it; raises ValueError if its expression errs."""
+    (mutation,) = policy["mutations"]
+    document: Document = copy.deepcopy(data["object"])
+    for operation in value(policy, mutation["jsonPatch"]["expression"], data):
+        _patch(document, operation)
+    return document
 
 
 def refusals(write: Written, *, are_exempt: bool = True) -> list[str]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.cel_values import value, variable
 from tests.factories import Document
 from tests.policy.fences.made import STAMPS, stamped
+from tests.stamp_policies import mutated
 from webhook.api_server.fence.objects import KEEPING, MUTATING_POLICY, POLICY, STAMPING, make_fence_manifests
 
 _FOUND: Final = {
@@ -62,13 +63,76 @@ def test_a_lease_that_was_created_has_the_term_that_its_first_renewal_gets() -> 
     assert variable(STAMP, "token", written(None, lease(revision=90))) == f"{89:018}"
 
 
-@pytest.mark.parametrize("new", [None, "000000000000000009", "x"])
-def test_a_token_that_another_changes_is_put_back(new: str | None) -> None:
-    data = written("000000000000000005", lease(5), new=new)
+ZERO: Final = f"{0:018}"
+
+
+def by_another(stored: str | None, new: str | None, *groups: str, **others: str) -> dict[str, Any]:
+    """An update by a user that is no fenced writer, of an object with these other annotations; None: no token."""
+    data = written(stored, lease(5), new=new)
+    data["request"]["userInfo"] = {"username": "someone", "groups": list(groups)}
+    for document in (data["object"], data["oldObject"]):
+        document["metadata"]["annotations"].update(others)
     if new is None:
         del data["object"]["metadata"]["annotations"][KEY]
-    data["request"]["userInfo"]["username"] = "someone"
-    assert all(value(KEEP, one["expression"], data) for one in KEEP["matchConditions"])
+    return data
+
+
+def find_kept(data: dict[str, Any]) -> Document:
+    """Return the metadata that is stored of an object."""
+    is_matched = all(value(KEEP, one["expression"], data) for one in KEEP["matchConditions"])
+    metadata: Document = (mutated(KEEP, data) if is_matched else data["object"])["metadata"]
+    return metadata
+
+
+@pytest.mark.parametrize("stored", [None, f"{5:018}"], ids=["no token", "a token"])
+@pytest.mark.parametrize("new", [None, f"{9:018}", ZERO, "x"], ids=["removed", "of a later term", "zero", "words"])
+def test_a_token_that_another_changes_is_put_back(stored: str | None, new: str | None) -> None:
+    kept = {"note": "1"} if stored is None else {"note": "1", KEY: stored}
+    assert find_kept(by_another(stored, new, note="1"))["annotations"] == kept
+
+
+def test_a_token_is_put_back_where_the_annotations_were_removed() -> None:
+    data = by_another(f"{5:018}", None)
+    del data["object"]["metadata"]["annotations"]
+    assert find_kept(data)["annotations"] == {KEY: f"{5:018}"}
+
+
+@pytest.mark.parametrize(
+    ("group", "new", "stored"),
+    [
+        pytest.param("system:masters", ZERO, ZERO, id="zero by an administrator"),
+        pytest.param("system:nodes", ZERO, f"{5:018}", id="zero by a node"),
+        pytest.param("system:masters", f"{9:018}", f"{5:018}", id="a later term by an administrator"),
+    ],
+)
+def test_an_administrator_sets_a_token_to_zero_and_to_nothing_else(group: str, new: str, stored: str) -> None:
+    assert find_kept(by_another(f"{5:018}", new, group))["annotations"] == {KEY: stored}
+
+
+@pytest.mark.parametrize(
+    ("token", "admitted"),
+    [
+        pytest.param(f"{5:018}", True, id="with its token"),
+        pytest.param(None, False, id="without one"),
+        pytest.param(f"{4:018}", False, id="with that of before"),
+        pytest.param(f"{6:018}", False, id="with a later one"),
+    ],
+)
+def test_what_the_leader_writes_is_refused_if_nothing_stamped_it(token: str | None, admitted: bool) -> None:
+    data = written(f"{4:018}", lease(5), new=token)
+    if token is None:
+        del data["object"]["metadata"]["annotations"][KEY]
+    admission, comparison, stamping = (value(FENCE, one["expression"], data) for one in FENCE["validations"])
+    assert (admission, comparison, stamping) == (True, True, admitted)
+
+
+@pytest.mark.parametrize("stored", [None, f"{4:018}"], ids=["no token", "a token"])
+@pytest.mark.parametrize("new", [None, f"{4:018}", f"{9:018}"], ids=["removed", "of an older term", "of a later term"])
+def test_the_token_of_what_the_leader_writes_is_that_of_its_term(stored: str | None, new: str | None) -> None:
+    data = written(stored, lease(5), new=new)
+    if new is None:
+        del data["object"]["metadata"]["annotations"]
+    assert mutated(STAMP, data)["metadata"]["annotations"] == {KEY: f"{5:018}"}
 
 
 @pytest.mark.parametrize(
