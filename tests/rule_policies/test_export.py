@@ -359,12 +359,12 @@ KEEPER: Final = {"authentication.kubernetes.io/pod-uid": ["uid-1"]}
 PUT_BACK: Final = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
 
 
-def stamped(written: str = "2025-11-20T12:00:02Z") -> Tweak:
+def stamped(written: str = "2025-11-20T12:00:02Z", writer: str = "uid-1 ann") -> Tweak:
     """The last writer was ann, from the pod with uid-1."""
 
     def tweak(lease: Document) -> None:
         lease["metadata"]["managedFields"] = CONSTANT
-        names = {"writer": "uid-1 ann", "written": written, "term": "7"}
+        names = {"writer": writer, "written": written, "term": "7"}
         lease["metadata"]["annotations"] = {f"lease-webhook/{name}-1a2b3c4d": text for name, text in names.items()}
 
     return tweak
@@ -415,6 +415,21 @@ def test_an_owner_is_removed_by_the_stamped_writer_of_a_held_lease(
 ) -> None:
     removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
     assert broken(stamps, removed).get("owner-reference-removed") == mode
+
+
+@pytest.mark.parametrize(
+    ("uids", "user", "mode"),
+    [
+        pytest.param(["uid-1"], "ann lee", None, id="its writer"),
+        pytest.param(["uid-1 ann"], "lee", "deny", id="a uid that takes the beginning of the user"),
+        pytest.param(["uid-1", "uid-2"], "ann lee", "deny", id="two uids"),
+    ],
+)
+def test_the_stamped_writer_is_a_uid_without_a_blank_and_a_user(uids: list[str], user: str, mode: str | None) -> None:
+    before = stamped(writer="uid-1 ann lee")
+    extra = {"authentication.kubernetes.io/pod-uid": uids}
+    added = update(before, PUT_BACK, old=(before,), user=user, extra=extra)
+    assert broken(STAMPS, added).get("owner-reference-added") == mode
 
 
 @by_writers
