@@ -25,7 +25,13 @@ from tests.rules.findings import (
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.expiry import Expiry, date_write_by_field, find_expiry, find_tolerance
+from webhook.admission.rules.expiry import (
+    Expiry,
+    date_write_by_field,
+    date_write_by_writer,
+    find_expiry,
+    find_tolerance,
+)
 from webhook.admission.rules.mode import Mode
 from webhook.kubernetes import times
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
@@ -134,6 +140,25 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
     entries = [make_entry("renewTime", time=times.format_time(NOW - SECOND)) | owner for owner in owners]
     assert date_write_by_field(list_entries(Raw(to_bytes(entries))), (), RENEW_TIME, NOW + 999_999) == expected
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        pytest.param({"manager": "b"}, NOW + DAY, id="a later entry of the writer"),
+        pytest.param({"manager": "ancient-changes"}, NOW - SECOND, id="a later fold, whose time a client chooses"),
+        pytest.param({"manager": "b", "time": None}, NOW - SECOND, id="an entry without a time"),
+    ],
+)
+def test_a_writer_is_dated_by_the_latest_of_its_entries(second: Document, expected: int) -> None:
+    first = make_entry("renewTime", time=times.format_time(NOW - SECOND))
+    entries = [first, make_entry("acquireTime", time=times.format_time(NOW + DAY)) | second]
+    assert date_write_by_writer(list_entries(Raw(to_bytes(entries))), NOW + 999_999) == expected
+
+
+def test_a_writer_that_has_only_a_fold_is_dated_by_our_clock() -> None:
+    fold = make_entry("renewTime", manager="ancient-changes", time=times.format_time(NOW + DAY))
+    assert date_write_by_writer(list_entries(Raw(to_bytes([fold]))), NOW + 999_999) == NOW
 
 
 @pytest.mark.parametrize(

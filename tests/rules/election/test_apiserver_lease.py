@@ -33,6 +33,11 @@ EDIT = put("spec.leaseTransitions", 6)
             update(EDIT, old=[IDENTITY], review=[in_namespace("kube-system", "other")]), False, id="under another name"
         ),
         pytest.param(
+            update(EDIT, old=[IDENTITY], review=[in_namespace("kube-system", "apiserverx")]),
+            False,
+            id="under a name that begins as those of API servers do",
+        ),
+        pytest.param(
             update(EDIT, old=[IDENTITY], review=[in_namespace("shop", "apiserver-7x")]),
             False,
             id="in another namespace",

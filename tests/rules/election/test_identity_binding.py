@@ -26,6 +26,7 @@ BOUND = Binding(
 RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at="2025-11-20T12:00:02Z")
 DELETED = (put("metadata.finalizers", ["a/b"]), put("metadata.deletionTimestamp", "2025-11-20T12:00:01Z"))
 LABEL = put("metadata.labels.a", "1")
+OWNED = put("metadata.ownerReferences", [wording.OWNER])
 UNHELD = put("spec.holderIdentity", "")
 OWN = by_service_account("shop", "checkout", POD)
 PODLESS = by_service_account("shop", "checkout")
@@ -53,6 +54,12 @@ PODLESS = by_service_account("shop", "checkout")
         ),
         pytest.param(
             update(put("metadata.finalizers", ["a/b"]), review=[by_user("intruder")]), DENY, id="a finalizer of it"
+        ),
+        pytest.param(update(OWNED, review=[by_user("intruder")]), DENY, id="an owner of it"),
+        pytest.param(
+            update(drop("metadata.ownerReferences"), old=[OWNED], review=[by_user("intruder")]),
+            DENY,
+            id="the owner of it removed",
         ),
         pytest.param(update(LABEL, review=[PODLESS]), None, id="a label by a bound writer without a pod"),
         pytest.param(

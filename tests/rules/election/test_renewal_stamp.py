@@ -97,6 +97,13 @@ def dropped_beside(**fields: Any) -> Document:
     return DROPPED | {"fieldsV1": DROPPED["fieldsV1"] | fields}
 
 
+FIRST_APPLY = [
+    owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"},
+    entry("renewTime", manager="before-first-apply", time=NOW_TEXT),
+]
+"""What the first apply, of a label, makes of a lease that had no entries."""
+
+
 TAMPERED_UPDATES = {
     "(a) emptied alone": update(put(ENTRIES, [])),
     "(a) removed alone": update(drop(ENTRIES)),
@@ -145,6 +152,14 @@ TAMPERED_UPDATES = {
     ),
     "(f) two applies without any before": update(
         put(ENTRIES, [entry(operation="Apply"), entry(operation="Apply", manager="b")]), old=[drop(ENTRIES)]
+    ),
+    "(f) a second apply beside the first one": update(
+        LABEL, put(ENTRIES, [*FIRST_APPLY, FIRST_APPLY[0] | {"manager": "b"}]), old=[drop(ENTRIES)]
+    ),
+    "(f) a second entry of what was there before the first apply": update(
+        LABEL,
+        put(ENTRIES, [*FIRST_APPLY, FIRST_APPLY[1] | {"apiVersion": "coordination.k8s.io/v1beta1"}]),
+        old=[drop(ENTRIES)],
     ),
     "(f) an apply of the future without any before": update(
         put(ENTRIES, [entry("renewTime", operation="Apply", time=IN_AN_HOUR)]), old=[drop(ENTRIES)]
@@ -310,17 +325,7 @@ HONEST_UPDATES = {
         put(ENTRIES, [owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"}]),
         old=[put("spec", {}), drop(ENTRIES)],
     ),
-    "the first apply without entries before": update(
-        LABEL,
-        put(
-            ENTRIES,
-            [
-                owner_of("f:metadata", "f:labels", "f:tier") | {"operation": "Apply"},
-                entry("renewTime", manager="before-first-apply", time=NOW_TEXT),
-            ],
-        ),
-        old=[drop(ENTRIES)],
-    ),
+    "the first apply without entries before": update(LABEL, put(ENTRIES, FIRST_APPLY), old=[drop(ENTRIES)]),
     "entries that nested deeply before": update(RENEWAL, old=[add(depth(33))]),
     "32 levels": update(
         put("metadata.labels.tier", "1"),
@@ -466,6 +471,10 @@ def test_created_with_entries_that_no_api_server_makes(review: Document) -> None
         pytest.param(created(drop(ENTRIES), put("spec", {})), id="with nothing that an entry could own"),
         pytest.param(
             created(drop(ENTRIES), put("metadata.creationTimestamp", AN_HOUR_AGO)), id="a copy of a stored object"
+        ),
+        pytest.param(
+            created(drop(ENTRIES), put("metadata.creationTimestamp", IN_AN_HOUR)),
+            id="a copy of an object that was stored by a clock that is ahead",
         ),
         pytest.param(
             make_review(drop("request.userInfo"), new=make_lease(put(f"{ENTRIES}[0].manager", "ancient-changes"))),
