@@ -86,6 +86,55 @@ def test_a_pair_that_met_a_full_memory_is_taken_later(
     assert certificates.current.not_after == new
 
 
+def list_memory(directory: Path) -> dict[str, str]:
+    """The mode of each file that is not in the directory of certificates."""
+    return {path.name: f"{path.stat().st_mode & 0o777:o}" for path in directory.iterdir() if path.is_file()}
+
+
+def test_the_last_good_pair_with_its_key_is_for_the_server_only(
+    certificates: CertificateReloader, tmp_path: Path
+) -> None:
+    save_pair(tmp_path / "tls")
+    before = os.umask(0)
+    try:
+        certificates.start()
+    finally:
+        os.umask(before)
+    assert list_memory(tmp_path) == {"last-good.pem": "600"}
+
+
+def test_no_key_stays_in_memory_of_a_pair_that_cannot_be_loaded(
+    certificates: CertificateReloader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_pair(tmp_path / "tls")
+    certificates.start()
+    save_pair(tmp_path / "tls", NOW + dt.timedelta(minutes=30))
+
+    def refuse(*_: object) -> ssl.SSLContext:
+        raise ssl.SSLError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(certificate_reload, "make_context", refuse)
+        assert certificates.poll() == "failure"
+    assert list_memory(tmp_path) == {"last-good.pem": "600"}
+
+
+def test_a_pair_that_expires_while_it_is_served_is_a_reason_to_get_no_traffic(
+    certificates: CertificateReloader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = save_pair(tmp_path / "tls")
+    certificates.start()
+    for now, reasons in (
+        (end - dt.timedelta(seconds=1), []),
+        (end, [f"certificate: expired at {end:%FT%TZ}"]),
+        (end + DAY, [f"certificate: expired at {end:%FT%TZ}"]),
+    ):
+        monkeypatch.setattr(certificate_reload, "_now", lambda now=now: now)
+        assert certificates.poll() is None
+        assert certificates.list_reasons() == reasons
+        assert certificates.has_good_pair == (not reasons)
+
+
 def _fail_to_fork(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
