@@ -66,7 +66,7 @@ class RandomWrites:
             return actor.send("POST", build_lease_path(namespace), body, fieldManager=manager)
         old, kind = stored.body, draw.random()
         if kind < 0.06:
-            return actor.send("DELETE", path)
+            return self._delete(actor, build_lease_path(namespace), name)
         spec = self._draw_spec(old.get("spec", {}))
         if kind < 0.25:
             return actor.send(
@@ -87,6 +87,12 @@ class RandomWrites:
             body["spec"] = {key: value for key, value in body["spec"].items() if value is not None}
             return actor.send("PUT", path, protobuf.lease(body), media=protobuf.MEDIA, fieldManager=manager)
         return actor.send("PUT", path, body, fieldManager=manager)
+
+    def _delete(self, actor: ApiClient, collection: str, name: str) -> Reply:
+        """Delete an object by its name, or as the only one of a collection, for which the review has no name."""
+        if self._random.random() < 0.5:
+            return actor.send("DELETE", f"{collection}/{name}")
+        return actor.send("DELETE", collection, fieldSelector=f"metadata.name={name}")
 
     def _draw_spec(self, old: Document) -> Document:
         """Return a few fields, most of them as electors write them."""
@@ -149,7 +155,7 @@ class RandomWrites:
         if stored.status != 200:
             return actor.send("POST", collection, {"metadata": {"name": name}, "spec": fields})
         if draw.random() < 0.2:
-            return actor.send("DELETE", path)
+            return self._delete(actor, collection, name)
         names = draw.sample(sorted(fields), 2)
         # Not a patch: the election writes candidates too, and an API server evaluates a patch again after a conflict.
         changes = {name: fields[name] for name in names if name != "leaseName"}

@@ -43,9 +43,7 @@ class ExportedPolicies:
     def broken(self, request: Document) -> list[Broken]:
         """Every validation that fails, in order. Raises ValueError where an expression errs."""
         objects = {name: request.get(name) for name in ("object", "oldObject")}
-        data = objects | {
-            "request": {"name": ""} | {key: value for key, value in request.items() if key not in objects}
-        }
+        data = objects | {"request": {key: value for key, value in request.items() if key not in objects}}
         broken: list[Broken] = []
         values: dict[str, Any] = {}
         for name, spec in self._policies:

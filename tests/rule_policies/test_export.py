@@ -146,6 +146,26 @@ def test_a_stranger_may_not_renew_a_bound_lease_or_write_its_candidates() -> Non
     assert broken(bound, candidate)["identity-binding"] == "deny"
 
 
+@pytest.mark.parametrize("is_named", [True, False], ids=["alone", "with its collection"])
+@pytest.mark.parametrize(
+    ("more", "mode"),
+    [
+        pytest.param("", "deny", id="nothing else"),
+        pytest.param("exempt: [{owner: o, reason: r, leases: [checkout]}]", None, id="an exemption"),
+        pytest.param("exempt: [{owner: o, reason: r, leases: ['tmp-*']}]", "deny", id="an exemption of others"),
+        pytest.param(
+            "overrides: [{leases: [checkout], rules: {identity-binding: {mode: warn}}}]", "warn", id="an override"
+        ),
+    ],
+)
+def test_a_stranger_may_not_delete_a_bound_lease(more: str, mode: str | None, *, is_named: bool) -> None:
+    request = make_review(old=make_lease())["request"]
+    if not is_named:
+        del request["name"]
+    bound = BOUND.format("['*']", "")
+    assert broken(f"{bound}\n{more}", request).get("identity-binding") == mode
+
+
 @pytest.mark.parametrize(
     ("version", "strategies", "rules"),
     [
@@ -485,6 +505,17 @@ def test_who_is_exempt_from_the_guard() -> None:
     guard = [one for one in make_stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard")]
     (spec,) = (one["spec"] for one in guard if one["kind"] == POLICY)
     assert spec["matchConditions"][-1]["expression"] == '!(request.userInfo.username in ["ann"])'
+
+
+@pytest.mark.parametrize(("name", "is_evaluated"), [("special", False), ("checkout", True)])
+def test_the_guard_is_not_asked_about_a_lease_that_is_exempt(name: str, *, is_evaluated: bool) -> None:
+    """Also where it is deleted with its collection, of which the request has no name."""
+    more = STAMPS + "exempt: [{owner: o, reason: r, leases: [special]}]"
+    guard = next(one for one in make_stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard"))
+    condition = guard["spec"]["matchConditions"][-1]["expression"]
+    request = make_review(old=make_lease(put("metadata.name", name)))["request"]
+    data = {"object": None, "oldObject": request["oldObject"], "request": {"operation": "DELETE"}}
+    assert evaluated(condition, data) is is_evaluated
 
 
 def test_no_stamps_without_a_suffix_and_none_with_two() -> None:

@@ -55,6 +55,12 @@ def _load_variables() -> dict[str, Any]:
     return found
 
 
+def _find_name() -> str:
+    """Return the name of the object that is written, for an expression without variables."""
+    name: str = _load_variables()["objects"]["name"]
+    return name
+
+
 def is_refused_upstream(rule: Rule) -> bool:
     """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
     return rule.parity and not rule.in_cel.is_said
@@ -68,7 +74,7 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyInCel(policy, now)
-    is_bound = _match_any('request.namespace + "/" + request.name', map("/".join, policy.bindings))
+    is_bound = _match_any(f'request.namespace + "/" + {_find_name()}', map("/".join, policy.bindings))
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
@@ -104,8 +110,9 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
         if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
         elif manifest["metadata"]["name"] == _GUARD:
-            exempt = _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).items()
-            spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
+            for number, entry in _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).items():
+                text = _match_exempt(entry, _find_name())
+                spec["matchConditions"].append({"name": f"exempt-{number}", "expression": f"!({text})"})
     return found
 
 
@@ -172,21 +179,18 @@ class _PolicyInCel:
         if len(self._bindings) > _MAX_EXPRESSION:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
 
-    def find_exemptions(self, rule: str) -> dict[int, str]:
+    def find_exemptions(self, rule: str) -> dict[int, schema.Exemption]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
-        return {
-            number: _join_with_and(_match_writer(one), *_match_place(one))
-            for number, one in self._exemptions.items()
-            if rule in (one.rules or EXEMPTIBLE)
-        }
+        return {number: one for number, one in self._exemptions.items() if rule in (one.rules or EXEMPTIBLE)}
 
     def make_variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
         """Return the variables that validations use, each after those that it uses."""
         data, overrides = _load_variables(), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
-        found |= {f"exempt{number}": text for rule in RULES for number, text in self.find_exemptions(rule).items()}
-        found |= {f"override{number}": _join_with_and(*_match_place(one)) for number, one in enumerate(overrides)}
+        found |= {f"exempt{n}": _match_exempt(one, "variables.name") for n, one in self._exemptions.items()}
+        places = (_match_place(one, "variables.name") for one in overrides)
+        found |= {f"override{number}": _join_with_and(*place) for number, place in enumerate(places)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
         has_stamps = self._policy.stamps and kind != _CANDIDATES
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
@@ -302,15 +306,20 @@ def _match_any(what: str, values: Iterable[str]) -> str:
     return f"{what} in [{listed}]" if listed else ""
 
 
+def _match_exempt(entry: schema.Exemption, lease: str) -> str:
+    return _join_with_and(_match_writer(entry), *_match_place(entry, lease))
+
+
 def _match_writer(entry: schema.Exemption) -> str:
     groups = _match_any("g", entry.groups)
     of_group = f"request.userInfo.?groups.orValue([]).exists(g, {groups})" if groups else ""
     return " || ".join(filter(None, (_match_any("request.userInfo.username", schema.list_users(entry)), of_group)))
 
 
-def _match_place(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:
+def _match_place(entry: schema.Exemption | schema.Override, lease: str) -> tuple[str, str, str]:
+    """Return what an entry says of operations, namespaces and leases; `lease` is an expression that has its name."""
     operations = _match_any("request.operation", entry.operations or ())
-    return operations, _match_globs("request.namespace", entry.namespaces), _match_globs("request.name", entry.leases)
+    return operations, _match_globs("request.namespace", entry.namespaces), _match_globs(lease, entry.leases)
 
 
 def _match_globs(what: str, globs: Sequence[str]) -> str:

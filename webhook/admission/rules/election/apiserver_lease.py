@@ -62,7 +62,7 @@ APISERVER_LEASE_WRITER: Final = Rule(
     reads=("metadata.name", "metadata.labels"),
     in_cel=RuleInCel(
         broken="""
-        request.namespace == 'kube-system' && request.name.startsWith('apiserver-') && variables.user !=
+        request.namespace == 'kube-system' && variables.name.startsWith('apiserver-') && variables.user !=
         'system:apiserver' && variables.old.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() &&
         (!variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() || !(variables.event in
         ['renewal', 'untouched']))

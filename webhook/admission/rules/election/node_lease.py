@@ -51,10 +51,10 @@ NODE_LEASE_HOLDER: Final = Rule(
     in_cel=RuleInCel(
         broken="""
         request.namespace == 'kube-node-lease' && 'system:nodes' in variables.groups && variables.holder !=
-        variables.oldHolder && variables.holder != request.name
+        variables.oldHolder && variables.holder != variables.name
         """,
         message="""
-        spec.holderIdentity: Forbidden: a node may name only itself, {!request.name}, as the holder of its lease
+        spec.holderIdentity: Forbidden: a node may name only itself, {!variables.name}, as the holder of its lease
         """,
     ),
 )
@@ -90,10 +90,10 @@ NODE_LEASE_WRITER: Final = Rule(
     ),
     reads=("metadata.name",),
     in_cel=RuleInCel(
-        broken="request.namespace == 'kube-node-lease' && variables.user != 'system:node:' + request.name",
+        broken="request.namespace == 'kube-node-lease' && variables.user != 'system:node:' + variables.name",
         message="""
-        spec: Forbidden: this lease may be written by {!'system:node:' + request.name} only; have the policy exempt this
-        writer
+        spec: Forbidden: this lease may be written by {!'system:node:' + variables.name} only; have the policy exempt
+        this writer
         """,
     ),
 )

@@ -80,14 +80,14 @@ OWNER_REFERENCE_ADDED: Final = Rule(
         (variables.isBound || !variables.isOfElector) && (variables.oldHolder != '' || variables.oldRenewTime != '' ||
         variables.isBound) && size(variables.added) > 0 && !variables.isCleanup && !variables.isListed &&
         !variables.isStampedWriter && !(request.namespace == 'kube-node-lease' && variables.user == 'system:node:' +
-        request.name && variables.added.all(o, o.kind == 'Node' && o.name == request.name))
+        variables.name && variables.added.all(o, o.kind == 'Node' && o.name == variables.name))
         """,
         message="metadata.ownerReferences: Forbidden: {variables.ownerless}",
         warned="""
         !variables.isBound && variables.isOfElector && (variables.oldHolder != '' || variables.oldRenewTime != '') &&
         size(variables.added) > 0 && !variables.isCleanup && !variables.isStampedWriter && !(request.namespace ==
-        'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.added.all(o, o.kind == 'Node'
-        && o.name == request.name))
+        'kube-node-lease' && variables.user == 'system:node:' + variables.name && variables.added.all(o, o.kind ==
+        'Node' && o.name == variables.name))
         """,
         lacks=_COUNTED_TO_100,
         phrases={
@@ -152,8 +152,8 @@ OWNER_REFERENCE_REMOVED: Final = Rule(
         broken="""
         !variables.isOfElector && variables.oldHolder != '' && size(variables.removed) > 0 && size(variables.added) == 0
         && !variables.isCleanup && !variables.isListed && !variables.isStampedWriter && !(request.namespace ==
-        'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.removed.all(o, o.kind ==
-        'Node' && o.name == request.name))
+        'kube-node-lease' && variables.user == 'system:node:' + variables.name && variables.removed.all(o, o.kind ==
+        'Node' && o.name == variables.name))
         """,
         message="metadata.ownerReferences: Forbidden: {variables.disowned}",
         lacks=_COUNTED_TO_100,

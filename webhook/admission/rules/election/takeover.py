@@ -94,7 +94,7 @@ TAKEOVER_BY_NODE: Final = Rule(
     in_cel=RuleInCel(
         broken="""
         variables.live && 'system:nodes' in variables.groups && !(request.namespace == 'kube-node-lease' &&
-        variables.holder == request.name)
+        variables.holder == variables.name)
         """,
         message="{variables.taken}, and {!variables.user} is a node; {variables.retry}",
         lacks=_DATED_BY_STAMPS,
