@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from rich.console import Console
 
-from tests.factories import drop, make_entry, make_lease, put
+from tests.factories import drop, make_candidate, make_entry, make_lease, put
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.cli import reading
 from webhook.cli.main import main
@@ -260,3 +260,24 @@ def test_audit_and_why_take_the_numbers_of_rules_from_the_policy_file(
     for findings in (audited, explained):
         severities = [one["severity"] for one in findings if one["check"] == "duration-too-long"]
         assert severities == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("is_watch", [False, True], ids=["of a list", "of a watch"])
+@pytest.mark.parametrize(
+    ("lease", "severity"),
+    [("checkout", "error"), ("checkout-6d5f9c-x2x8p_1f0e", "warning")],
+    ids=["of its lease", "of a lease called as it is"],
+)
+def test_audit_takes_the_numbers_for_a_candidate_from_those_for_its_lease(
+    is_watch: bool, lease: str, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    candidate = make_candidate(put("spec.renewTime", "2025-11-20T12:10:00.000000Z"))
+    file, policy = tmp_path / "candidates.json", tmp_path / "policy.yaml"
+    file.write_text(json.dumps({"type": "ADDED", "object": candidate} if is_watch else candidate))
+    numbers = "candidate-renew-time-in-future: {deny_above_seconds: 60}"
+    policy.write_text(f"apiVersion: lease-webhook/v1\noverrides: [{{leases: [{lease}], rules: {{{numbers}}}}}]\n")
+    now = ("--now", "2025-11-20T12:00:05Z")
+    audited = printed(capsys, "audit", "--input", str(file), "--policy", str(policy), *now)
+    findings = [json.loads(line) for line in audited.splitlines()]
+    severities = [one["severity"] for one in findings if one["check"] == "candidate-renew-time-in-future"]
+    assert severities == [severity]

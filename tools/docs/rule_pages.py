@@ -26,6 +26,7 @@ from webhook.cli.rules import (
     is_command,
     list_all_rules,
 )
+from webhook.kubernetes.request import Resource
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -131,6 +132,8 @@ def list_relaxations(rule: str) -> Iterator[str]:
         f"  rules: {{{rule}: {{mode: {find_lower_mode(rule)}}}}}",
         "```",
     )
+    if Resource.LEASECANDIDATES in RULES[rule].resources:
+        yield from ("", "A LeaseCandidate counts under the lease that it names, not under its own name.")
     if rule in EXEMPTIBLE:
         yield from ("", "For one writer, with an end:", "", "```yaml", "exempt:", "- service_accounts: [shop/deployer]")
         yield from (f"  rules: [{rule}]", "  owner: shop team", "  reason: why", "  until: 2027-01-31", "```")

@@ -47,12 +47,15 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     if request.object_errors:
         wrong_types = OBJECT_TYPES_RULE.check(request)
         return _decide(request, policy, "", [_apply_mode(one, OBJECT_TYPES_RULE, _DENY, policy) for one in wrong_types])
-    lease_policy = policy.resolve(request.namespace, request.name, request.operation)
-    binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
+    # A candidate's own name is its author's choice, so it decides nothing.
+    lease = request.lease_name
+    lease_policy = policy.resolve(request.namespace, lease, request.operation)
+    binding = policy.bindings.get((request.namespace, lease)) if policy.bindings else None
     stamps = policy.stamps.get(request.namespace) if policy.stamps else None
     change = make_change(request, now, lease_policy.limits, binding, stamps)
     event = change.event
-    exempt = policy.find_exempt_rules(change.user, request.namespace, request.name, request.operation, now)
+    kept = request.kept_lease_name
+    exempt = policy.find_exempt_rules(change.user, request.namespace, kept, request.operation, now)
     modes = lease_policy.modes
     findings: list[RatedFinding] = []
     checks = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)

@@ -188,8 +188,8 @@ class _PolicyInCel:
         data, overrides = _load_variables(), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
-        found |= {f"exempt{n}": _match_exempt(one, "variables.name") for n, one in self._exemptions.items()}
-        places = (_match_place(one, "variables.name") for one in overrides)
+        found |= {f"exempt{n}": _match_exempt(one, "variables.keptLease") for n, one in self._exemptions.items()}
+        places = (_match_place(one, "variables.lease") for one in overrides)
         found |= {f"override{number}": _join_with_and(*place) for number, place in enumerate(places)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
         has_stamps = self._policy.stamps and kind != _CANDIDATES

@@ -12,6 +12,7 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
+from webhook.admission.rules.limits import Limits
 from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
@@ -42,6 +43,7 @@ from webhook.cli.terminal import (
     wrap_on_terminal,
 )
 from webhook.findings import ORDER, ObjectName, ReportFinding, Severity
+from webhook.kubernetes.objects import Lease, LeaseCandidate
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape, quote, truncate
 
@@ -328,10 +330,15 @@ class Audit(Struct):
             subject = ObjectName(item.kind, item.namespace, item.name)
             yield report_problem("object-types", item.problem, subject, source=str(item.place))
             return
-        limits = self.histories.find_limits(item.namespace, item.name)
+        limits = self._find_limits(item.object, item.namespace, item.name)
         place = str(item.place)
         stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=place, limits=limits)
         yield from self.inventory.add(stored)
+
+    def _find_limits(self, stored: Lease | LeaseCandidate, namespace: str, name: str) -> Limits:
+        """Return the numbers for an object: for a candidate, those of the lease that it names."""
+        lease = (stored.spec.lease_name or "") if isinstance(stored, LeaseCandidate) else name
+        return self.histories.find_limits(namespace, lease)
 
     def _count_examined(self, namespace: str, name: str) -> None:
         if self.only in {"", namespace}:
@@ -357,7 +364,7 @@ class Audit(Struct):
                 yield from account.findings
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace, name)
-                limits = self.histories.find_limits(namespace, name)
+                limits = self._find_limits(candidate, namespace, name)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at, limits=limits))
         yield from self.inventory.finish()
         yield from self.tokens.check()

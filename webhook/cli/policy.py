@@ -115,7 +115,8 @@ def schema() -> int:
     "show",
     cls=Command,
     help="Shows the mode and the numbers of every rule, and the layer that set each: the preset, `rules`, or one "
-    "of the `overrides`. Without a lease and --namespace: what applies everywhere.",
+    "of the `overrides`. A candidate counts under the lease that it names. Without a lease and --namespace: what "
+    "applies everywhere.",
     epilog="Example:\n  lease-webhook policy show policy.yaml shop/checkout",
 )
 @click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=complete_policies)

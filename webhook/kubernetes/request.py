@@ -181,6 +181,12 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         return ""
 
     @property
+    def kept_lease_name(self) -> str:
+        """`lease_name`; "" for a candidate that this write moves to another lease, which API servers refuse."""
+        old, name = self.old, self.lease_name
+        return "" if isinstance(old, LeaseCandidate) and old.spec.lease_name not in (None, "", name) else name
+
+    @property
     def is_ours(self) -> bool:
         """True if the request is about a resource, in a version, that this webhook decodes."""
         return self.group == GROUP and self.version in VERSIONS_OF.get(self.resource, ())

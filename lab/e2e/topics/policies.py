@@ -40,11 +40,12 @@ bindings:
 {bindings}
 exempt:
 - {{owner: o, reason: r, users: ['x"y\\{{}}'], groups: [backup], rules: [takeover-before-expiry, transitions-jump]}}
-- {{owner: o, reason: r, service_accounts: [policies/op], operations: [CREATE], leases: ["lease-5-*"]}}
+- {{owner: o, reason: r, service_accounts: [policies/op], operations: [CREATE], leases: ["lease-5*"]}}
+- {{owner: o, reason: r, groups: [people], rules: [identity-binding], leases: ["op-0_*"]}}
 overrides:
 - namespaces: ["pol?cies"]
-  leases: ["lease-2-*"]
-  rules: {{duration-too-long: {{mode: warn, deny_above_seconds: 100000}}}}
+  leases: ["lease-2*"]
+  rules: {{duration-too-long: {{mode: warn, deny_above_seconds: 100000}}, ping-time-writer: {{mode: warn}}}}
 - leases: ["*-3-*"]
   operations: [UPDATE]
   rules: {{takeover-before-expiry: {{mode: audit}}, transitions-decrease: {{mode: deny}}}}

@@ -132,7 +132,7 @@ class Policy(Struct, frozen=True, dict=True):
         return f"{self.preset} {self.digest}"
 
     def resolve(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
-        """Return modes and numbers for one of `OPERATIONS` on a lease (a candidate: of its own namespace and name)."""
+        """Return modes and numbers for one of `OPERATIONS` on a lease, or on a candidate of it."""
         document = self.document
         if not document.overrides and not document.bindings:
             return self.default
@@ -143,11 +143,11 @@ class Policy(Struct, frozen=True, dict=True):
         return apply_settings(base, {setting: value for setting, (_, value) in settings.items()})
 
     def find_limits(self, namespace: str, name: str) -> Limits:
-        """Return the numbers for an object as it is stored, as if it were being created: a `FindLimits`."""
+        """Return the numbers for a lease, and its candidates, as if it were being created: a `FindLimits`."""
         return self.resolve(namespace, name, Operation.CREATE).limits
 
     def find_overrides(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
-        """Return the settings that overrides decide for a write to one lease, with the position of the override.
+        """Return the settings that overrides decide for one lease and its candidates, with the position of each.
 
         If several overrides set a value, the last one in the file decides.
         """
@@ -157,7 +157,10 @@ class Policy(Struct, frozen=True, dict=True):
     def find_exempt_rules(
         self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int
     ) -> frozenset[str]:
-        """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
+        """Return the ids of the rules that this writer is exempt from on a lease and its candidates.
+
+        `now` is in microseconds.
+        """
         if is_always_exempt(user):
             return EXEMPTIBLE
         if not self.exemptions or self.exemptions.keys().isdisjoint(user.requesters):

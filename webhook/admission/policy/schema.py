@@ -186,8 +186,9 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     """Writers to whom policy rules do not apply.
 
     Any of the requesters (users, groups, service accounts; without a list: anyone), on any of the namespaces and any
-    of the leases (without a list: all), through the last second of `until` (UTC). `rules` and `operations` narrow it:
-    other rules and other operations are evaluated as for anyone.
+    of the leases (without a list: all), through the last second of `until` (UTC). A LeaseCandidate counts under the
+    lease that it names. `rules` and `operations` narrow it: other rules and other operations are evaluated as for
+    anyone.
     """
 
     owner: Text
@@ -210,7 +211,10 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Override(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings for some leases and operations (without a list: all); of several, the last one in the file counts."""
+    """Settings for some leases and operations (without a list: all); of several, the last one in the file counts.
+
+    A LeaseCandidate counts under the lease that it names.
+    """
 
     rules: Rules
     namespaces: list[Glob] = []

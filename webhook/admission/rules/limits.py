@@ -17,7 +17,7 @@ Limits = Mapping[type[Struct], Any]
 """The numbers of rules by their type, for those rules of which a policy sets one; the others have their defaults."""
 DEFAULT_LIMITS: Final[Limits] = MappingProxyType({})
 FindLimits = Callable[[str, str], Limits]
-"""Returns the numbers for a lease or a candidate, by its namespace and name."""
+"""Returns the numbers for a lease and its candidates, by the namespace and the name of the lease."""
 _Numbers = TypeVar("_Numbers", bound=Struct)
 
 
