@@ -122,7 +122,6 @@ UNNOTICED: Final[dict[str, set[str]]] = {
         "broken 12",
         "fits 1",
         "fits 2",
-        "fits 3",
         "isCheckable 2",
         "isCheckable 3",
         "isCheckable 4",

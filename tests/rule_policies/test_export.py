@@ -257,6 +257,30 @@ def test_many_bindings_fit_into_one_expression() -> None:
     assert broken("bindings:\n" + "\n".join(listed), request)["identity-binding"] == "deny"
 
 
+TEMPLATES: Final = [f"{'a' * 54}{number:03}*" for number in range(200)]
+POD_TEMPLATES: Final = [f"${{pod}}_a{number:02}*" for number in range(99)]
+
+
+def bind(templates: list[str]) -> str:
+    """Two bindings, of which the second has these templates."""
+    return (
+        "bindings:\n- {namespace: shop, lease: other, writers: [shop/op], holder: ['*']}\n"
+        f"- {{namespace: shop, lease: checkout, writers: ['user:ann'], holder: {templates}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "templates",
+    [
+        pytest.param(POD_TEMPLATES[:25], id="with the name of a pod"),
+        pytest.param(TEMPLATES[:136], id="without a variable"),
+    ],
+)
+def test_as_many_templates_as_an_api_server_compares_with_the_longest_holder(templates: list[str]) -> None:
+    request = update(put("spec.holderIdentity", "x" * 4096), extra=POD)
+    assert broken(bind(templates), request)["identity-binding"] == "deny"
+
+
 @pytest.mark.parametrize(
     ("more", "path"),
     [
@@ -269,6 +293,8 @@ def test_many_bindings_fit_into_one_expression() -> None:
         pytest.param(
             "overrides:\n" + "- {rules: {transitions-jump: {mode: warn}}}\n" * 101, "overrides", id="overrides"
         ),
+        pytest.param(bind(POD_TEMPLATES[:26]), "bindings[1].holder", id="templates with the name of a pod"),
+        pytest.param(bind(TEMPLATES[:137]), "bindings[1].holder", id="templates"),
     ],
 )
 def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:

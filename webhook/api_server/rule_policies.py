@@ -6,6 +6,7 @@ expression as a quoted literal. An API server evaluates messages of allowed writ
 variable of its rule, which is evaluated once.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -28,6 +29,7 @@ from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
 from webhook.api_server.install.objects import make_stamp_objects
+from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
 from webhook.text.quoting import quote
 
@@ -40,8 +42,13 @@ STAMP_RULE: Final = "foreign-writer"
 _GUARD: Final = "lease-webhook-stamp-guard"
 _MAX_EXPRESSION: Final = 90_000
 """Characters of bindings, which are one expression; CEL takes 100,000."""
+_MAX_COST: Final = 950_000
+"""Of the templates of one binding, which are one expression: an API server ends one at 1,000,000 (PerCallLimit)."""
+_LONGEST_HOLDER: Final = 4096
+"""Characters of a holder that is compared with templates: `fits` of `identity-binding`."""
 _MAX_LAYERS: Final = 100
 """Overrides of one setting: each nests one level deeper, and CEL takes 250."""
+_NO_LIMIT: Final = "the webhook has no such limit"
 _PLACE: Final = re.compile(r"([^{]*)\{(!?)((?:[^{}']|'(?:[^'\\]|\\.)*'|\{[^{}]*\})*)\}")
 _NUMBER: Final = re.compile(r"\$([a-z]\w*)")
 _VARIABLE: Final = re.compile(r"variables\.(\w+)")
@@ -177,7 +184,15 @@ class _PolicyInCel:
         by_user = (make_literal(name) for name, one in policy.stamps.items() if one.by_user)
         self._stamps = {"suffixes": f"{{{', '.join(suffixes)}}}", "byUser": f"[{', '.join(by_user)}]"}
         if len(self._bindings) > _MAX_EXPRESSION:
-            raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
+            raise PolicyError(f"are too many for a policy of the API server; {_NO_LIMIT}", "bindings")
+        for number, binding in enumerate(policy.document.bindings):
+            cost = sum(_find_cost(_make_pattern(one)) for one in binding.holder)
+            if cost > _MAX_COST:
+                problem = (
+                    f"{len(binding.holder)} templates are too many for a policy of the API server: with the longest "
+                    f"holder they would cost {cost}, and {_MAX_COST} is the most; {_NO_LIMIT}"
+                )
+                raise PolicyError(problem, f"bindings[{number}].holder")
 
     def find_exemptions(self, rule: str) -> dict[int, schema.Exemption]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
@@ -335,6 +350,18 @@ def _make_pattern(glob: str) -> str:
     wild = {"*": ".*", "?": "."}
     parts = (re.sub("[^a-zA-Z0-9]", lambda c: wild.get(c[0], f"\\x{{{ord(c[0]):x}}}"), one) for one in glob.split(POD))
     return f"^(?s){POD.join(parts)}$"
+
+
+def _find_cost(pattern: str) -> int:
+    """Return what it costs an API server to compare the longest holder with a template, for the longest name of a pod.
+
+    CEL charges a tenth of the text times a quarter of the pattern (`matches` in cel-go). Names longer than a host name
+    are compared twice.
+    """
+    pods = pattern.count(POD)
+    added = [len(r"\Q\E") + size - len(POD) for size in ((MAX_NAME, holders.MAX_HOSTNAME) if pods else ())]
+    lengths = [len(pattern) + pods * one for one in added] or [len(pattern)]
+    return sum(math.ceil((_LONGEST_HOLDER + 1) / 10) * math.ceil(one / 4) for one in lengths)
 
 
 def _make_entry(item: tuple[tuple[str, str], Binding]) -> str:

@@ -33,6 +33,9 @@ WRITES: Final = int(os.environ.get("LEASE_E2E_WRITES", "2000"))
 ROUTE: Final = "policies"
 PLURALS: Final = {POLICY: "validatingadmissionpolicies", BINDING: "validatingadmissionpolicybindings"}
 FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
+COSTLY: Final = [f"${{pod}}_a{number:02}*" for number in range(25)]
+"""As many templates as a policy may have of this length."""
+LONGEST: Final = 4096
 FILE: Final = """\
 apiVersion: lease-webhook/v1
 preset: {preset}
@@ -90,6 +93,7 @@ def _make_policy(preset: str, namespace: str) -> Policy:
         for seed in range(4)
         for lease, more in ((f"lease-0-{seed}", ""), (f"lease-1-{seed}", ", require_pod: true"), (f"lease-{seed}", ""))
     ]
+    bindings.append(f"- {{namespace: {namespace}, lease: costly, holder: {COSTLY}, writers: [{namespace}/op]}}")
     return parse(FILE.format(preset=preset, bindings="\n".join(dict.fromkeys(bindings))))
 
 
@@ -230,6 +234,7 @@ def _check_honest(world: World) -> Iterator[Row]:
         refusals = [event for place in (alone, both) for event in _list_refused(world, place)]
         yield Row("nobody of them refused", "; ".join(refusals) or "nobody", not refusals)
         yield _check_denial_text(world, alone)
+        yield _check_longest_holder(world, alone)
         yield _check_odd_writes(world, alone)
         if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
             yield _check_coming_and_going(world, alone, policy)
@@ -255,6 +260,16 @@ def _check_denial_text(world: World, namespace: str) -> Row:
     words = ("lease-webhook-rules-leases-deny", 'is held by "keeper_1"', "rule takeover-before-expiry", "retry in ")
     good = reply.status in {403, 422} and all(word in reply.message for word in words)
     return Row("what a thief sees", reply.message, good)
+
+
+def _check_longest_holder(world: World, namespace: str) -> Row:
+    """Check that no length of names makes the comparison with many templates cost more than an API server spends."""
+    # A pod's name may have 253 characters, but a file has this name, too.
+    client = world.create_account(namespace, "op", "p" * 225).client
+    reply = OneLease(client, namespace, "costly").create(holderIdentity="x" * LONGEST, renewTime=format_micro_time())
+    good = reply.status == 403 and "rule identity-binding" in reply.message
+    text = f"{len(COSTLY)} templates, a holder of {LONGEST} characters: HTTP {reply.status} {reply.message[-60:]}"
+    return Row("the longest holder that is compared", text, good)
 
 
 def _check_odd_writes(world: World, namespace: str) -> Row:

@@ -103,6 +103,18 @@ def test_a_pod_may_be_required() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("holder", "writer", "tier"),
+    [
+        pytest.param("_1f0e", PODLESS, WARN, id="what follows the name of a pod, and none is known"),
+        pytest.param(r"a.b_1f0e", by_service_account("shop", "checkout", r"a\E.b"), DENY, id="an end of literal text"),
+    ],
+)
+def test_the_name_of_a_pod_is_compared_as_text(holder: str, writer: Tweak, tier: object) -> None:
+    review = update(take(holder), review=[writer])
+    assert said("identity-binding", review, binding=BOUND) == {(FORBIDDEN, "spec.holderIdentity", tier)}
+
+
 def test_a_template_without_a_pod_is_a_refusal_even_for_a_writer_without_one() -> None:
     named = Binding(users=frozenset({"ci"}), holders=("manual-*",))
     assert said("identity-binding", update(take(RIVAL), review=[by_user("ci")]), binding=named) == {

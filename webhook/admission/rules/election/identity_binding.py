@@ -119,11 +119,15 @@ IDENTITY_BINDING: Final = Rule(
             variables.pod != "" || variables.bound.all(b, size(b.needs) > 0 || !b.holders.exists(h,
             h.contains("${pod}")))
             """,
+            "podNames": r"""
+            (variables.pod == variables.host ? [variables.pod] : [variables.pod, variables.host]).filter(n, n != "" &&
+            !n.contains("\\"))
+            """,
             # \Q to \E is literal text. A longer holder would cost more than an expression may.
             "fits": r"""
             variables.bound.exists(b, b.holders.exists(h, h == "^(?s).*$" || size(variables.holder) <= 4096
-            && [variables.pod, variables.host].exists(n, (n == "" ? !h.contains("${pod}") : !n.contains("\\"))
-            && variables.holder.matches(h.replace("${pod}", "\\Q" + n + "\\E")))))
+            && (h.contains("${pod}") ? variables.podNames.exists(n, variables.holder.matches(h.replace("${pod}",
+            "\\Q" + n + "\\E"))) : variables.holder.matches(h))))
             """,
         },
         phrases={
