@@ -168,6 +168,12 @@ def test_policies_of_the_api_server_need_no_webhook() -> None:
     assert seen(rules) == [Fact("API server's policy", "lease-webhook-rules-leases-deny: Deny")]
 
 
+def test_a_policy_that_is_never_evaluated_is_not_in_force() -> None:
+    policy, binding = bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny", validationActions=["Deny"])
+    policy["spec"] = {"matchConstraints": {"resourceRules": [{"operations": ["CONNECT"]}]}}
+    assert [text.partition(":")[0] for text in wrong([policy, binding])] == ["not-registered"]
+
+
 def test_a_binding_of_rules_without_its_policy_puts_no_rule_in_force() -> None:
     _, binding = bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny", validationActions=["Deny"])
     assert [text.partition(":")[0] for text in wrong([binding])] == [

@@ -14,10 +14,12 @@ from tests.doctor.shipped import DATA
 from tests.factories import NOW, STAMP_ENTRY
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
 from webhook.admission.rules.stamps import Stamps
 from webhook.api_server.doctor import fences_and_stamps as policies_module
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_stamps
+from webhook.api_server.rule_policies import make_manifests
 from webhook.cli.main import main
 
 Document = dict[str, Any]
@@ -184,9 +186,20 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
     assert code(written) == code(applied()) == 0
     assert code(changed(3, validationActions=["Warn", "Audit"])) == 1
     assert code([one for one in applied() if "guard" not in one["metadata"]["name"]]) == 1
-    guard = next((one for one in written if one["metadata"]["name"] == "lease-webhook-stamp-guard"), written[0])
+    guard = next(one for one in written if one["metadata"]["name"] == "lease-webhook-stamp-guard")
     guard["spec"]["failurePolicy"] = "Ignore"
-    assert code(written) == (mode != "off")
+    assert code(written) == 1
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("deny", set()), ("warn", {"stamp-drift"}), ("off", {"stamp-drift"})])
+def test_without_a_webhook_the_guard_is_that_of_the_file(mode: str, expected: set[str]) -> None:
+    policy = parse(
+        "apiVersion: lease-webhook/v1\n"
+        f"stamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+        f"rules: {{foreign-writer: {{mode: '{mode}'}}}}\n"
+    )
+    there = Documents([*make_manifests(policy, 0, "true", []), *applied(), namespace(stamp="required")])
+    assert {one.check for report in examine_stamps(there, policy, 0) for one in report.findings} == expected
 
 
 def test_a_policy_without_stamps_has_no_findings() -> None:

@@ -53,7 +53,7 @@ class ExportedPolicies:
                 or request["operation"] not in rule["operations"]
             ):
                 continue
-            if all(evaluated(one["expression"], data) for one in spec["matchConditions"]):
+            if all(evaluated(one["expression"], data) for one in spec.get("matchConditions", ())):
                 broken += self._failed(spec, name.rpartition("-")[2], data, values)
         return broken
 

@@ -16,7 +16,12 @@ from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.registry import RULES
 from webhook.api_server import rule_policies as policies
 from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
-from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
+from webhook.api_server.rule_policies import (
+    is_never_evaluated,
+    list_unexported,
+    make_manifests,
+    make_stamp_policies,
+)
 
 HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
 HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
@@ -74,6 +79,34 @@ def update(*tweaks: Tweak, user: str = "ann", old: tuple[Tweak, ...] = (), **mor
 )
 def test_a_rule_has_the_mode_that_the_file_says(more: str, mode: str | None) -> None:
     assert broken(more, update(*THIEF)).get("takeover-before-expiry") == mode
+
+
+@pytest.mark.parametrize(
+    ("more", "modes"),
+    [
+        pytest.param(
+            "", {"leases-deny", "leases-warn", "leases-audit", "candidates-deny", "candidates-warn"}, id="strict"
+        ),
+        pytest.param("mode: warn", {"leases-warn", "leases-audit", "candidates-warn"}, id="a cap"),
+        pytest.param('mode: "off"', set(), id="the kill switch"),
+        pytest.param(
+            "mode: warn\nbindings: [{namespace: a, lease: b, writers: [a/b], holder: ['*']}]",
+            {"leases-warn", "leases-audit", "candidates-warn", "bindings-warn"},
+            id="a binding",
+        ),
+    ],
+)
+def test_each_export_has_all_policies_so_that_none_of_an_earlier_file_stays_in_force(
+    more: str, modes: set[str]
+) -> None:
+    exported = make_manifests(parse(HEAD + more), 0, "true", ["kube-system"])
+    names = [one["metadata"]["name"].removeprefix(policies.RULE_POLICIES) for one in exported]
+    every = [f"{kind}-{mode}" for kind in ("leases", "bindings", "candidates") for mode in ("deny", "warn", "audit")]
+    assert names == [name for name in every for _ in range(2)]
+    specs = {name: one["spec"] for name, one in zip(names, exported, strict=True) if one["kind"] == POLICY}
+    in_force = {name for name, spec in specs.items() if not is_never_evaluated(spec)}
+    assert in_force - {"candidates-audit"} == modes
+    assert all(spec["validations"] for spec in specs.values()), "an API server refuses a policy without one"
 
 
 def test_an_exemption_that_is_over_is_left_out() -> None:
@@ -342,7 +375,7 @@ def test_variables_of_a_rule_alone_are_in_its_policies_after_those_that_they_use
     assert (refusal.rule, refusal.mode) == ("transitions-jump", "deny")
     assert "it is 7" in refusal.text
     names = {
-        one["metadata"]["name"]: [variable["name"] for variable in one["spec"]["variables"]]
+        one["metadata"]["name"]: [variable["name"] for variable in one["spec"].get("variables", ())]
         for one in make_manifests(parse(HEAD), 0, "true", [])
         if one["kind"] == POLICY
     }
@@ -388,16 +421,18 @@ STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
         pytest.param("preset: standard\n", ["Deny", "Audit"], id="standard"),
         pytest.param("preset: standard\nmode: warn\n", ["Warn", "Audit"], id="a cap"),
         pytest.param("rules: {foreign-writer: {mode: warn}}", ["Warn", "Audit"], id="warned"),
-        pytest.param('rules: {foreign-writer: {mode: "off"}}', None, id="off: no guard"),
+        pytest.param('rules: {foreign-writer: {mode: "off"}}', ["Audit"], id="off: it is never evaluated"),
     ],
 )
-def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str] | None) -> None:
+def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str]) -> None:
     head = HEAD.partition("preset")[0] if "preset" in more else HEAD
     objects = make_stamp_policies(parse(head + STAMPS + more), 0)
     bindings = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == BINDING}
-    assert bindings.get("lease-webhook-stamp-guard", {}).get("validationActions") == actions
+    assert bindings["lease-webhook-stamp-guard"]["validationActions"] == actions
     assert "SUFFIX" not in str(objects)
-    assert str(objects).count("\"'1a2b3c4d'\"") == (3 if actions else 2)
+    assert str(objects).count("\"'1a2b3c4d'\"") == 3
+    guard = next(one for one in objects if one["kind"] == POLICY and one["metadata"]["name"].endswith("guard"))
+    assert is_never_evaluated(guard["spec"]) is ("off" in more)
 
 
 CONSTANT: Final = [{"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}]
@@ -515,6 +550,7 @@ def test_a_refusal_has_the_status_of_its_text() -> None:
         one["message"].partition(":")[0].removeprefix("lease webhook, rule "): one["reason"]
         for manifest in make_manifests(parse(HEAD), 0, "true", [])
         for one in manifest["spec"].get("validations", ())
+        if "reason" in one
     }
     forbidden = {rule for rule, reason in reasons.items() if reason == "Forbidden"}
     assert {"takeover-before-expiry", "takeover-by-node", "foreign-release", "duration-shortened"} <= forbidden

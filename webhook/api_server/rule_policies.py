@@ -8,7 +8,7 @@ variable of its rule, which is evaluated once.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -28,13 +28,25 @@ from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
-from webhook.api_server.install.objects import make_stamp_objects
+from webhook.api_server.install.objects import CERTIFICATES, make_pieces, make_stamp_objects
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
 from webhook.text.quoting import quote
 
 _LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
 _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
+_OPERATIONS: Final = {
+    _LEASES: ["CREATE", "UPDATE"],
+    _BINDINGS: ["CREATE", "UPDATE", "DELETE"],
+    _CANDIDATES: ["CREATE", "UPDATE", "DELETE"],
+}
+_NO_OPERATIONS: Final = ["CONNECT"]
+"""Of a policy that is never evaluated: nobody connects to a lease."""
+_NO_VALIDATION: Final = {
+    "expression": "true",
+    "message": "lease webhook: no rule of the policy file leads to this mode",
+}
+"""A policy must have one."""
 RULE_POLICIES: Final = "lease-webhook-rules-"
 """Prefix of the names of the rules' policies and their bindings."""
 STAMP_RULE: Final = "foreign-writer"
@@ -76,6 +88,8 @@ def is_refused_upstream(rule: Rule) -> bool:
 def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
     """Return the policies and their bindings, for all namespaces but those that are excluded.
 
+    They are always the same ones: a mode that no rule has leads to a policy that is never evaluated, which takes the
+    place of the one that was made of an earlier file.
     `condition` is the match condition of the webhook, by which no plain renewal of a Lease is evaluated; bindings of
     leases are evaluated on those, too. An exemption that ended before `now`, in microseconds since 1970, is left out.
     Raises PolicyError for what no expression can hold.
@@ -83,40 +97,67 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     file = _PolicyInCel(policy, now)
     is_bound = _match_any(f'request.namespace + "/" + {_find_name()}', map("/".join, policy.bindings))
     found: list[Manifest] = []
-    for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
+    for kind, text in {_LEASES: condition, _BINDINGS: is_bound, _CANDIDATES: ""}.items():
+        # An API server leaves out an empty list.
+        conditions = {"matchConditions": [{"name": "is-evaluated", "expression": text}]} if text else {}
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
             validations = [one for rule in _list_rules(kind) for one in file.make_validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
                 variables = file.make_variables(kind, validations).items()
+                operations = _OPERATIONS[kind]
                 evaluated = {
-                    "matchConditions": [{"name": "is-evaluated", "expression": text} for text in conditions],
+                    **conditions,
                     "variables": [{"name": name, "expression": text} for name, text in variables],
                     "validations": validations,
                 }
-                found += _make_pair(kind, mode, excluded, evaluated)
+            else:
+                operations, evaluated = _NO_OPERATIONS, {"validations": [_NO_VALIDATION]}
+            found += _make_pair(kind, mode, excluded, operations, evaluated)
     return found
+
+
+def make_shipped_manifests(policy: Policy, now: int, included: Collection[str] = ()) -> list[Manifest]:
+    """Return the policies for the writes that the shipped webhook reviews, and for the `included` namespaces.
+
+    Raises PolicyError as `make_manifests` does.
+    """
+    entry = make_pieces(CERTIFICATES[0])[""][-1]["webhooks"][0]
+    excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
+    return make_manifests(policy, now, entry["matchConditions"][0]["expression"], excluded)
+
+
+def is_never_evaluated(spec: Mapping[str, Any]) -> bool:
+    """True if the spec of a policy, as it is in a cluster, is one that takes the place of an earlier one."""
+    constraints = spec.get("matchConstraints")
+    rules = constraints.get("resourceRules") if isinstance(constraints, dict) else None
+    return isinstance(rules, list) and all(
+        isinstance(one, dict) and one.get("operations") == _NO_OPERATIONS for one in rules
+    )
 
 
 def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
 
     The guard denies in every preset, unless the file itself sets the mode of `foreign-writer`, or a cap: a lease whose
-    writer is known is taken by no one else by mistake. There are none without `stamps`. Raises PolicyError if they have
-    several suffixes.
+    writer is known is taken by no one else by mistake. Where that is off, it is never evaluated. There are none without
+    `stamps`. Raises PolicyError if they have several suffixes.
     """
     suffixes = {one.suffix for one in policy.stamps.values()}
     if len(suffixes) > 1:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
     in_file = (STAMP_RULE, MODE) in schema.list_settings(policy.document.rules)
     mode = min(policy.mode, policy.default.modes[STAMP_RULE] if in_file else Mode.DENY)
-    found = [
-        one for suffix in suffixes for one in make_stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD
-    ]
+    found = [one for suffix in suffixes for one in make_stamp_objects(suffix)]
     for manifest in found:
         spec = manifest["spec"]
-        if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
-            spec["validationActions"] = ACTIONS[mode.word]
-        elif manifest["metadata"]["name"] == _GUARD:
+        if manifest["metadata"]["name"] != _GUARD:
+            continue
+        if manifest["kind"] == BINDING:
+            spec["validationActions"] = ACTIONS[(mode or Mode.AUDIT).word]
+        elif not mode:
+            for rule in spec["matchConstraints"]["resourceRules"]:
+                rule["operations"] = [*_NO_OPERATIONS]
+        else:
             for number, entry in _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).items():
                 text = _match_exempt(entry, _find_name())
                 spec["matchConditions"].append({"name": f"exempt-{number}", "expression": f"!({text})"})
@@ -148,7 +189,9 @@ def _list_rules(kind: str) -> Iterator[Rule]:
             yield rule
 
 
-def _make_pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
+def _make_pair(
+    kind: str, mode: Mode, excluded: Sequence[str], operations: Sequence[str], evaluated: Manifest
+) -> Iterator[Manifest]:
     resource = _RESOURCES[kind]
     metadata = {
         "name": f"{RULE_POLICIES}{kind}-{mode.word}",
@@ -156,7 +199,6 @@ def _make_pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manife
         "annotations": {MADE_BY: f"lease-webhook {__version__}, install --policies-only"},
     }
     rule = {"apiGroups": [GROUP], "apiVersions": [*VERSIONS_OF[resource]], "resources": [resource]}
-    operations = ["CREATE", "UPDATE", *(["DELETE"] if kind != _LEASES else [])]
     namespaces = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*excluded]}
     spec = {
         "failurePolicy": "Ignore",
@@ -164,7 +206,7 @@ def _make_pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manife
             "matchPolicy": "Equivalent",
             "namespaceSelector": {"matchExpressions": [namespaces]},
             "objectSelector": {},
-            "resourceRules": [rule | {"operations": operations, "scope": "Namespaced"}],
+            "resourceRules": [rule | {"operations": [*operations], "scope": "Namespaced"}],
         },
         **evaluated,
     }

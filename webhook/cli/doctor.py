@@ -1,7 +1,7 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -23,6 +23,7 @@ from webhook.api_server.doctor.fences_and_stamps import (
     examine_stamps,
     find_labeled_namespaces,
 )
+from webhook.api_server.doctor.rules import examine_rules
 from webhook.cli.absence import explain_emptiness
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import connection_options, print_unread_pipe, refuse_files, refuse_kubectl_options
@@ -50,7 +51,7 @@ Exit codes:
 
 Examples:
   lease-webhook doctor
-  lease-webhook doctor --policy policy.yaml     # and its fences
+  lease-webhook doctor --policy policy.yaml     # and its policies
   kubectl kustomize deploy/overlays/self-signed |
     lease-webhook doctor --input -
 """
@@ -85,7 +86,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     if in_force is None:
         unlisted = find_labeled_namespaces(found)
     else:
-        reports += examine_stamps(found, in_force, round(now.timestamp() * 1e6))
+        reports += _compare_policies(found, in_force, policy, now)
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies were found, so it is not known whether stamps are in force")
     if path is None or is_about_webhooks:
@@ -98,6 +99,17 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         _print(reports, is_of_a_cluster=path is None)
     _print_unlisted(unlisted, output)
     return 1 if any(report.findings for report in reports) else 0
+
+
+def _compare_policies(found: Documents, in_force: Policy, file: str | None, now: dt.datetime) -> Iterator[Report]:
+    """Yield what differs between the API server's policies and the policy in force, which is that of the `file`.
+
+    Without a file it is that of the webhook, and the rules that are policies may be those of another.
+    """
+    microseconds = round(now.timestamp() * 1e6)
+    yield from examine_stamps(found, in_force, microseconds)
+    if file is not None:
+        yield from examine_rules(found, in_force, quote_path(file), microseconds)
 
 
 def _refuse(words: Sequence[str], path: str | None, cluster: Cluster) -> None:

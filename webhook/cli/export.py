@@ -15,7 +15,7 @@ from webhook.admission.policy.file import PolicyFile, load
 from webhook.admission.policy.schema import PRESETS, PolicyError, suggest_nearest
 from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, make_pieces
-from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
+from webhook.api_server.rule_policies import list_unexported, make_shipped_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files, policy_option
 from webhook.cli.terminal import Failure, print_message
@@ -190,12 +190,9 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
         raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
     if unknown := set(components) - _NAMESPACES_OF.keys():
         raise Failure(f"--component {min(unknown)}: is about the webhook, which --policies-only leaves out")
-    loaded, pieces, now = load(policy), make_pieces(CERTIFICATES[0]), time.time_ns() // 1000
-    entry = pieces[""][-1]["webhooks"][0]
-    included = {_NAMESPACES_OF[one] for one in components}
-    excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
+    loaded, now = load(policy), time.time_ns() // 1000
     try:
-        objects = make_manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
+        objects = make_shipped_manifests(loaded, now, [_NAMESPACES_OF[one] for one in components])
         if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:
             objects += make_stamp_policies(loaded, now)
     except PolicyError as error:

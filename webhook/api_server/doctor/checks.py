@@ -48,7 +48,15 @@ _RISKS: Final = {
     NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
     " its pods are moved; with the webhook down that can be all nodes at once.",
 }
+KILL_SWITCH: Final = report_danger(
+    "kill-switch-on",
+    "policy: mode off",
+    "every write is allowed without evaluation.",
+    "remove mode from the policy when the incident is over.",
+)
+"""What is said of a policy that allows everything."""
 _POLICIES_ONLY: Final = "no webhook is registered: the rules are in force as policies of the API server"
+_NOT_COMPARED: Final = "; whether they are those of a policy file is what --policy compares"
 _NOT_CALLED: Final = "lease-webhook is not called for any write of a lease, so none of its rules is in force."
 _NOT_CALLED_AND_UNKNOWN: Final = (
     "lease-webhook is not called for any write of a lease; policies of the API server, which can have its rules"
@@ -102,7 +110,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
             yield Report(subject, "", tuple(check_coverage(ours)))
         dedicated += ours
     if not dedicated:
-        yield _report_no_registration(documents, others)
+        yield _report_no_registration(documents, others, is_compared=policy is not None)
         return
     for (place, _), entry in find_called_services(dedicated).items():
         of_service = tuple(check_service(entry, documents))
@@ -118,10 +126,11 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
 
 
-def _report_no_registration(documents: Documents, others: Sequence[str]) -> Report:
+def _report_no_registration(documents: Documents, others: Sequence[str], *, is_compared: bool) -> Report:
     """Return the report where no webhook is registered for leases; `others` are reached by a wildcard."""
     if documents.rule_policies:
-        return Report("all configurations", "", (), note=_POLICIES_ONLY)
+        note = _POLICIES_ONLY if is_compared else f"{_POLICIES_ONLY}{_NOT_COMPARED}"
+        return Report("all configurations", "", (), note=note)
     caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
     found = report_danger(
         "not-registered",
@@ -288,12 +297,7 @@ def check_policy(
     `labels` are those of the known namespaces, by name.
     """
     if policy.mode == Mode.OFF:
-        yield report_danger(
-            "kill-switch-on",
-            "policy: mode off",
-            "every write is allowed without evaluation.",
-            "remove mode from the policy when the incident is over.",
-        )
+        yield KILL_SWITCH
     reviewed = [entry.webhook.namespace_selector for entry in entries if not is_without_renewals(entry.webhook)]
     for namespace, lease in sorted(policy.bindings):
         if not any(may_select(selector, namespace, labels.get(namespace)) for selector in reviewed):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from webhook.api_server.fence import objects as fence
-from webhook.api_server.rule_policies import RULE_POLICIES
+from webhook.api_server.rule_policies import RULE_POLICIES, is_never_evaluated
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import GROUP, Resource
@@ -367,7 +367,8 @@ class Documents:
         """The policies of the API server that have rules of ours, and are bound: others are not in force."""
         bindings = {one.spec.get("policyName") for one in self.find_all(fence.BINDING)}
         policies = self.find_by_name(fence.POLICY).items()
-        return [policy for name, policy in policies if name.startswith(RULE_POLICIES) and name in bindings]
+        named = (policy for name, policy in policies if name.startswith(RULE_POLICIES) and name in bindings)
+        return [policy for policy in named if not is_never_evaluated(policy.spec)]
 
     @property
     def namespaces(self) -> set[str]:

@@ -26,6 +26,7 @@ from webhook.api_server.doctor.documents import (
 )
 from webhook.api_server.doctor.service import check_service, report_closed_port
 from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING
+from webhook.api_server.rule_policies import is_never_evaluated
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Operation, UserInfo
 from webhook.kubernetes.selectors import Selector, is_met, list_requirements
@@ -283,7 +284,11 @@ def _describe_policies(found: Documents, bindings: Sequence[ClusterObject], poli
     for binding in bindings:
         if binding.is_of_a_fence or binding.metadata.name.startswith(NAME):
             actions = ", ".join(map(str, binding.spec.get("validationActions", ["mutates"])))
-            is_alone = binding.spec.get("policyName") not in found.find_by_name(binding.kind.removesuffix("Binding"))
+            policies = found.find_by_name(binding.kind.removesuffix("Binding"))
+            bound = policies.get(str(binding.spec.get("policyName")))
+            is_alone = bound is None
+            if bound and is_never_evaluated(bound.spec):
+                continue
             text = f"{binding.metadata.name}: {'its policy does not exist' if is_alone else actions}"
             yield Fact("fence" if binding.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
             if not is_alone and actions.startswith(("Deny", "mutates")):
