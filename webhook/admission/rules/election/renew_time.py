@@ -44,8 +44,8 @@ class CandidateShiftLimits(ShiftLimits, frozen=True):
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not be set more than a day ahead of both the API server's clock and its old value.
 
-    On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop renewals. In
-    kube-node-lease it only warns.
+    On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop renewals. A renewal
+    is compared with `deny_above_seconds` only, and no smaller step is warned of. In kube-node-lease it only warns.
     """
     strongest = Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY
     return _check_ahead(change, RenewTimeFutureLimits, strongest)
@@ -62,8 +62,8 @@ RENEW_TIME_IN_FUTURE: Final = Rule(
     texts=Texts(
         source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
         why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
-        who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a "
-        "warning); machines whose clock runs ahead.",
+        who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h: a "
+        "warning when it creates or takes a lease); machines whose clock runs ahead.",
         fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
         "with `TZ=UTC`.",
         attack="dated a renewal far ahead, so that no one else could take the lease",
@@ -96,7 +96,11 @@ RENEW_TIME_IN_FUTURE: Final = Rule(
 
 
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
+    """spec.renewTime of a candidate must not be more than a day ahead of both the API server's clock and its old value.
+
+    On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop answers to pings,
+    because an election leaves out a candidate that does not answer. So a writer can move it on in steps of a day.
+    """
     return _check_ahead(change, CandidateFutureLimits, Mode.DENY)
 
 
