@@ -1,6 +1,7 @@
 """The load generator and its report."""
 
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ class Report(msgspec.Struct, frozen=True):
     """The results of a load; `statuses` counts answers by HTTP status.
 
     `lost` are reviews without any HTTP answer; of these, `broken` had a connection, the others got none.
+    Latencies are those of answers with status 200, and NaN where there was none, so that they meet no bar.
     """
 
     sent: int
@@ -29,15 +31,15 @@ class Report(msgspec.Struct, frozen=True):
     broken: int
     errors: dict[str, int]
     connections: int
-    p50_ms: float
-    p90_ms: float
-    p99_ms: float
-    p999_ms: float
-    max_ms: float
     seconds: float
     first_error_seconds: float
     last_error_seconds: float
     client_cpu_seconds: float
+    p50_ms: float = math.nan
+    p90_ms: float = math.nan
+    p99_ms: float = math.nan
+    p999_ms: float = math.nan
+    max_ms: float = math.nan
 
     @property
     def wrong(self) -> int:
@@ -48,6 +50,20 @@ class Report(msgspec.Struct, frozen=True):
     def not_answered(self) -> int:
         """Number of reviews without a verdict, whether by a broken connection or by an HTTP error."""
         return self.sent - self.statuses.get("200", 0)
+
+    @property
+    def wrong_or_missing(self) -> int:
+        """Number of reviews without the right answer."""
+        return self.sent - self.right
+
+    def compute_micros(self, cpu: float) -> float:
+        """Return the microseconds of a right answer, of the server's CPU seconds: a refusal is cheaper than an answer.
+
+        Raises RuntimeError if no answer was right.
+        """
+        if not self.right:
+            raise RuntimeError(f"no answer was right: {self}")
+        return cpu / self.right * 1e6
 
 
 def write_cases(cases: Sequence[Case], directory: Path) -> Path:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -147,14 +148,15 @@ def run_server(
 
 
 def stop(process: subprocess.Popen[bytes], patience: float = 30) -> float:
-    """End a server in order, and after `patience` seconds by force; return the seconds it took."""
+    """End a server in order, and after `patience` seconds it and its workers by force; return the seconds it took."""
     began = time.monotonic()
     if process.poll() is None:
         process.terminate()
         try:
             process.wait(patience)
         except subprocess.TimeoutExpired:
-            process.kill()
+            # It leads a session, so its workers have its group; without their master they would stay.
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return time.monotonic() - began
 
@@ -195,12 +197,13 @@ def make_own_server(*options: str) -> Server:
 
 
 def make_echo_server(part: str) -> Server:
-    """Return a part of our server: see `lab.bench.echo`."""
+    """Return a part of our server, see `lab.bench.echo`; only `verdict` reads reviews."""
 
     def build_command(port: int, _workers: int, work: Path) -> list[str]:
         return [str(toolchain.find_server_python()), "-m", "lab.bench.echo", part, str(port), str(work / "tls")]
 
-    return Server(part, toolchain.find_server_python, _find_own_version, build_command)
+    constant = part != "verdict"
+    return Server(part, toolchain.find_server_python, _find_own_version, build_command, constant_answer=constant)
 
 
 def make_own_server_with(**settings: object) -> Server:

@@ -9,6 +9,7 @@ class Bar(Struct, frozen=True):
     """One promise of the project and its measured value.
 
     `of_load` marks what a busy machine can miss without any fault of the server: latency, and memory under a backlog.
+    `of_answers` marks what no machine may miss: without right answers there is no cost of a review.
     """
 
     what: str
@@ -17,6 +18,7 @@ class Bar(Struct, frozen=True):
     met: bool
     stretch: str = ""
     of_load: bool = False
+    of_answers: bool = False
 
 
 class Table(Struct, frozen=True):
@@ -36,6 +38,11 @@ class Table(Struct, frozen=True):
     seconds: float = 0.0
     command: str = ""
     circumstances: Circumstances = Circumstances("", "", "")
+
+
+def make_answers_bar(what: str, wrong_or_missing: int) -> Bar:
+    """Return the bar that every review of a measurement got its right answer."""
+    return Bar(f"{what}: wrong or missing answers", "0", str(wrong_or_missing), wrong_or_missing == 0, of_answers=True)
 
 
 def format_span(values: list[float], digits: int = 2) -> str:

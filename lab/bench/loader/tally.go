@@ -76,10 +76,8 @@ func (t *tally) report(took time.Duration) map[string]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sort.Float64s(t.latencies)
+	// The smallest latency that more than this share of all do not exceed, as in lab/e2e/quantile.py.
 	at := func(q float64) float64 {
-		if len(t.latencies) == 0 {
-			return -1
-		}
 		return t.latencies[min(len(t.latencies)-1, int(q*float64(len(t.latencies))))]
 	}
 	statuses := map[string]int{}
@@ -92,11 +90,16 @@ func (t *tally) report(took time.Duration) map[string]any {
 	}
 	var usage syscall.Rusage
 	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return map[string]any{
+	report := map[string]any{
 		"sent": t.sent, "right": t.right, "wrong_verdicts": t.verdicts, "wrong_uids": t.uids, "unreadable": t.unreadable,
 		"statuses": statuses, "lost": lost, "broken": t.broken, "errors": t.errors, "connections": t.connections.Load(),
-		"p50_ms": at(.5), "p90_ms": at(.9), "p99_ms": at(.99), "p999_ms": at(.999), "max_ms": at(1),
 		"seconds": took.Seconds(), "first_error_seconds": t.firstError, "last_error_seconds": t.lastError,
 		"client_cpu_seconds": float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9,
 	}
+	if len(t.latencies) > 0 {
+		for name, q := range map[string]float64{"p50_ms": .5, "p90_ms": .9, "p99_ms": .99, "p999_ms": .999, "max_ms": 1} {
+			report[name] = at(q)
+		}
+	}
+	return report
 }

@@ -11,7 +11,7 @@ from lab.bench.processes import measure_tree, read_memory_mib
 from lab.bench.reviews import make_renewal_case
 from lab.bench.rounds import Round, run_quietest
 from lab.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, make_own_server, run_server
-from lab.bench.table import Bar, Table, find_median, format_span
+from lab.bench.table import Bar, Table, find_median, format_span, make_answers_bar
 from lab.bench.toolchain import MissingError
 
 SIZES = (2400, 4500)
@@ -62,7 +62,7 @@ def _measure_round(
             with measure_tree(server.pid) as usage:
                 report = run_load(server, "closed", cases[size], *flags, cpus="1")
             result[server.server.name, size] = _Cost(
-                usage.cpu / report.sent * 1e6, report.sent / report.seconds, report.wrong + report.not_answered
+                report.compute_micros(usage.cpu), report.right / report.seconds, report.wrong_or_missing
             )
             noise.append(usage.foreign_cores)
     return Round(max(noise), result)
@@ -125,7 +125,7 @@ def run(work: Path, *, short: bool) -> Table:
                 " server pinned to core 0, loader to core 1; one worker, GOMAXPROCS=1."
             ),
             (
-                "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the"
+                "us = run time of all threads of the process tree / right answers; ratio = to controller-runtime in the"
                 " same round: median (lowest..highest). Below 1 is cheaper."
             ),
             rounds.explanation,
@@ -133,7 +133,7 @@ def run(work: Path, *, short: bool) -> Table:
         ),
         ("server", "2.4 KB us", "ratio", "4.5 KB us", "ratio", "reviews/s", "PSS MiB"),
         (*rows, *list_missing(servers, 7)),
-        bars,
+        (*bars, make_answers_bar("CPU per plain renewal", wrong)),
         {
             f"{size}": [(float(n), find_median(micros[s.server.name, size])) for n, s in enumerate(everyone)]
             for size in SIZES

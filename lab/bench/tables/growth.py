@@ -14,7 +14,7 @@ from lab.bench.load import run_load, write_cases
 from lab.bench.processes import measure_tree
 from lab.bench.reviews import Case, make_long_identity_case, make_renewal_case
 from lab.bench.servers import Running, make_own_server, run_server
-from lab.bench.table import Bar, Table, find_median
+from lab.bench.table import Bar, Table, find_median, make_answers_bar
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.server.reviewer import respond
@@ -195,13 +195,14 @@ def measure_workers(work: Path, *, short: bool) -> Table:
         runs = [("1", single, 0), ("1, and a busy program", single, 1), ("2", two, 0)]
         micros: dict[str, list[float]] = {name: [] for name, _, _ in runs}
         rates: dict[str, list[float]] = {name: [] for name, _, _ in runs}
-        noise = [0.0]
+        noise, wrong = [0.0], 0
         for number in range(rounds):
             for name, server, others in runs if number % 2 == 0 else reversed(runs):
                 with measure_tree(server.pid) as usage, _keep_busy(others):
                     report = run_load(server, "closed", cases, "-duration", f"{seconds}s", "-connections", "16")
-                micros[name].append(usage.cpu / report.sent * 1e6)
-                rates[name].append(report.sent / report.seconds)
+                micros[name].append(report.compute_micros(usage.cpu))
+                rates[name].append(report.right / report.seconds)
+                wrong += report.wrong_or_missing
                 noise.append(usage.foreign_cores)
     cost = {name: find_median(values) for name, values in micros.items()}
     ratio = cost["2"] / cost["1, and a busy program"]
@@ -223,6 +224,7 @@ def measure_workers(work: Path, *, short: bool) -> Table:
                 f"{ratio:.2f}; {cost['2'] / cost['1']:.2f} against 1 alone",
                 ratio <= 1.25,
             ),
+            make_answers_bar("growth with the workers", wrong),
         ),
         {"workers": [(float(name), cost[name]) for name in ("1", "2")]},
         max(noise),

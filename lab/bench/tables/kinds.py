@@ -11,7 +11,7 @@ from msgspec import Struct
 from lab.bench.load import run_load, write_cases
 from lab.bench.processes import measure_tree, read_memory_mib
 from lab.bench.reviews import Case
-from lab.bench.rounds import Round, run_quietest
+from lab.bench.rounds import Round, Rounds, run_quietest
 from lab.bench.servers import (
     CONTROLLER_RUNTIME,
     Running,
@@ -20,7 +20,7 @@ from lab.bench.servers import (
     make_own_server,
     run_server,
 )
-from lab.bench.table import Bar, Table, find_median, format_span
+from lab.bench.table import Bar, Table, find_median, format_span, make_answers_bar
 from lab.bench.tables.cpu import list_missing, start_all
 from tests.match_condition import is_reviewed
 from tests.recordings import FOLDER, recordings
@@ -102,6 +102,11 @@ class _Cost(Struct, frozen=True):
 Costs = dict[tuple[str, str], _Cost]
 
 
+def _count_wrong(rounds: Rounds[Costs]) -> int:
+    """Return how many answers were wrong or missing."""
+    return sum(one.wrong for result in rounds.results for one in result.values())
+
+
 def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds: float, number: int) -> Round[Costs]:
     """Measure all kinds, each by all servers, forwards or backwards."""
     result: Costs = {}
@@ -111,7 +116,7 @@ def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds
             flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
             with measure_tree(everyone[name].pid) as usage:
                 report = run_load(everyone[name], "closed", file, *flags, cpus="1")
-            result[name, kind] = _Cost(usage.cpu / report.sent * 1e6, report.wrong + report.not_answered)
+            result[name, kind] = _Cost(report.compute_micros(usage.cpu), report.wrong_or_missing)
             noise.append(usage.foreign_cores)
     return Round(max(noise), result)
 
@@ -129,7 +134,7 @@ def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
         rounds = run_quietest(partial(_measure_round, everyone, files, seconds), count)
         memory = read_memory_mib(everyone[servers[0].name].pid)
-    wrong = sum(one.wrong for result in rounds.results for one in result.values())
+    wrong = _count_wrong(rounds)
     mine, theirs = (
         {
             kind: [result[one.name, kind].micros for result in rounds.results if (one.name, kind) in result]
@@ -172,8 +177,8 @@ def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
             ),
             f"Ours runs on {find_interpreter_name()}; its memory (PSS) afterwards is {memory:.0f} MiB.",
             (
-                "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the same"
-                " round: median (lowest..highest)."
+                "us = run time of all threads of the process tree / right answers; ratio = to controller-runtime in the"
+                " same round: median (lowest..highest)."
             ),
             rounds.explanation,
             f"Every answer of both was checked (uid, verdict): {wrong} wrong or missing.",
@@ -183,6 +188,7 @@ def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
         (
             *bars,
             Bar("memory (PSS) with one worker", "<= 52 MiB", f"{memory:.0f} MiB", memory <= 52, "<= 40 MiB"),
+            make_answers_bar("CPU by kind of write", wrong),
         ),
         {"kinds": [(n, find_median(values)) for n, values in enumerate(ratios.values()) if values]},
         rounds.foreign_cores,
@@ -220,7 +226,7 @@ def measure_layers(work: Path, *, short: bool) -> Table:
         (f"us of CPU per review as above, each server with a layer more; {rounds.explanation}",),
         ("layer", *kinds),
         tuple(rows),
-        (),
+        (make_answers_bar("layer by layer", _count_wrong(rounds)),),
         {},
         rounds.foreign_cores,
     )
@@ -279,7 +285,10 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
         ),
         ("configuration", "us, mix", "us, renewal", *(f"mCPU, {leases:,} leases" for leases in LEASES), "MiB (PSS)"),
         tuple(rows),
-        (Bar("memory (PSS) with two workers", "<= 64 MiB", f"{two:.0f} MiB", two <= 64, "<= 55 MiB"),),
+        (
+            Bar("memory (PSS) with two workers", "<= 64 MiB", f"{two:.0f} MiB", two <= 64, "<= 55 MiB"),
+            make_answers_bar("what a cluster pays", _count_wrong(rounds)),
+        ),
         {},
         rounds.foreign_cores,
     )

@@ -13,7 +13,7 @@ from typing import Final
 from lab.bench.load import run_load, start_load, wait_for_load, write_cases
 from lab.bench.processes import measure_tree
 from lab.bench.servers import make_own_server, run_server
-from lab.bench.table import Bar, Table
+from lab.bench.table import Bar, Table, make_answers_bar
 from lab.bench.tables.growth import find_best
 from lab.bench.tables.kinds import RENEWAL, list_cases
 from webhook.admission.evaluate import evaluate
@@ -117,7 +117,8 @@ def sample_worker(work: Path, *, short: bool) -> Table:
             shares[layer] = shares.get(layer, 0) + float(match[1])
     return Table(
         title,
-        (f"perf, {seconds} s, closed loop, 8 connections, one worker on core 0; {report.wrong} wrong answers.",),
+        (f"perf, {seconds} s, closed loop, 8 connections, one worker on core 0.",),
         ("layer", "share"),
         tuple((layer, f"{share:.0f} %") for layer, share in sorted(shares.items(), key=lambda item: -item[1])),
+        (make_answers_bar("where a worker's time goes", report.wrong_or_missing),),
     )

@@ -9,7 +9,7 @@ from lab.bench.processes import Usage, measure_tree
 from lab.bench.reviews import make_renewal_case
 from lab.bench.rounds import Round, run_quietest
 from lab.bench.servers import CONTROLLER_RUNTIME, OPA, Running, make_own_server
-from lab.bench.table import Bar, Table, find_median, format_span
+from lab.bench.table import Bar, Table, find_median, format_span, make_answers_bar
 from lab.bench.tables.cpu import list_missing, start_all
 
 LOADS = {"500/s": ("-rate", "500"), "bursts of 30 at 500/s": ("-rate", "500", "-burst", "30")}
@@ -50,8 +50,10 @@ def run(work: Path, *, short: bool) -> Table:
         base = results.get((CONTROLLER_RUNTIME.name, load))
         for server in everyone:
             mine = results[server.server.name, load]
-            micros = [usage.cpu / report.sent * 1e6 for usage, report in mine]
-            ratios = [(a[0].cpu / a[1].sent) / (b[0].cpu / b[1].sent) for a, b in zip(mine, base or mine, strict=True)]
+            micros, micros_of_base = (
+                [report.compute_micros(usage.cpu) for usage, report in those] for those in (mine, base or mine)
+            )
+            ratios = [one / other for one, other in zip(micros, micros_of_base, strict=True)]
             p99 = find_median([report.p99_ms for _, report in mine])
             rows.append(
                 (
@@ -63,7 +65,7 @@ def run(work: Path, *, short: bool) -> Table:
                         f"{find_median([getattr(report, name) for _, report in mine]):.2f}"
                         for name in ("p50_ms", "p99_ms", "p999_ms")
                     ),
-                    str(sum(report.wrong + report.not_answered for _, report in mine)),
+                    str(sum(report.wrong_or_missing for _, report in mine)),
                 )
             )
             series[f"{load}: {server.server.name}"] = [
@@ -84,6 +86,8 @@ def run(work: Path, *, short: bool) -> Table:
                         p99 <= theirs,
                     ),
                 ]
+    wrong = sum(report.wrong_or_missing for those in results.values() for _, report in those)
+    bars.append(make_answers_bar("open loop", wrong))
     return Table(
         "Open loop: reviews on a timetable",
         (
