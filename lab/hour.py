@@ -74,6 +74,17 @@ def measure_whole_timeline(address: str) -> int:
     raise RuntimeError("no timeline was sent")
 
 
+def end(process: subprocess.Popen[bytes], patience: float = _PATIENCE) -> None:
+    """End the command, by force if it does not in time."""
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
 def measure_rows(*, in_real_time: bool) -> Iterator[Row]:
     """Run the command and measure it."""
     process = subprocess.Popen(
@@ -91,8 +102,7 @@ def measure_rows(*, in_real_time: bool) -> Iterator[Row]:
         sizes = [*_write_hour(process.pid, process.stdin, in_real_time=in_real_time)]
         page = measure_whole_timeline(address)
     finally:
-        process.terminate()
-        process.wait(_PATIENCE)
+        end(process)
     growth = sizes[-1] - sizes[len(sizes) // 2]
     pace = "in real time" if in_real_time else "read as fast as possible"
     what = f"`timeline --serve`, {LEASES:,} renewals a second for an hour, {pace}: memory"

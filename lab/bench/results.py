@@ -226,7 +226,8 @@ def format_survival(tables: Mapping[str, Table]) -> str:
         if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):
             sums = tuple(sum(int(row[column]) for row in table.rows if row[column]) for column in (1, 2, 3))
         missed = "; ".join(f"**missed**: {bar.what}: {bar.measured}" for bar in table.bars if not bar.met)
-        rows.append(_format_row((table.title, *sums, missed or f"all {len(table.bars)} bars met")))
+        met = f"all {len(table.bars)} bars met" if table.bars else "**missed**: it has no bar"
+        rows.append(_format_row((table.title, *sums, missed or met)))
     head = ("fault", "reviews meanwhile", "lost", "wrong verdicts", "result")
     return "\n".join(["### Faults", "", _format_row(head), _format_row(["---"] * len(head)), *rows])
 

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from lab.bench.processes import read_memory_mib
 from lab.bench.reviews import make_renewal_case
 from lab.bench.servers import Running, make_own_server, run_server
@@ -29,83 +31,114 @@ def connect(server: Running) -> ssl.SSLSocket:
 
 def post(server: Running, body: bytes) -> str:
     """Return the status of the answer; a body that is refused while it is sent gets it as well."""
-    with connect(server) as connection:
-        with contextlib.suppress(ConnectionError, ssl.SSLError):
-            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        try:
-            answer = connection.recv(65536)
-        except (ConnectionError, ssl.SSLError):
-            return "closed"
+    answer = _exchange(server, body)
+    if not answer:
+        return "closed"
     status = answer[9:12].decode()
     if b'"allowed":true' in answer:
         return f"{status}, allowed"
     return f"{status}, denied" if status == "200" else status
 
 
+def _exchange(server: Running, body: bytes) -> bytes:
+    """Return what the server says about a body; nothing if it closes instead."""
+    with connect(server) as connection:
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            return connection.recv(65536)
+    return b""
+
+
 def _connect_plain(server: Running) -> socket.socket:
     return socket.create_connection(server.health_address, 30)
 
 
-def _pipeline(connections: list[socket.socket], request: bytes, count: int, seconds: float) -> None:
+class Traffic(Struct, frozen=True):
+    """The bytes that a crowd could send, and those of the answers: without any, it was not served."""
+
+    sent: int
+    received: int
+
+    def __str__(self) -> str:
+        return f"{self.sent / 1e6:.1f} MB sent, {self.received:,} bytes of answers"
+
+
+def _pipeline(connections: list[socket.socket], request: bytes, count: int, seconds: float) -> Traffic:
     """Send the same request again and again on each connection, whether answers are read or not."""
     until = time.monotonic() + seconds
     for connection in connections:
         connection.setblocking(False)
     data = request * count
     unsent = dict.fromkeys(connections, data)
+    total_sent = total_received = 0
     while time.monotonic() < until:
         for connection in connections:
             with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, OSError):
                 sent = connection.send(unsent[connection])
                 unsent[connection] = unsent[connection][sent:] or data
+                total_sent += sent
             with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError, OSError):
-                while connection.recv(1024 * 1024):
-                    pass
+                while piece := connection.recv(1024 * 1024):
+                    total_received += len(piece)
         time.sleep(0.01)
     for connection in connections:
         connection.close()
+    return Traffic(total_sent, total_received)
 
 
-def _scrape(server: Running, seconds: float) -> None:
-    _pipeline([_connect_plain(server) for _ in range(4)], b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 8000, seconds)
+def _scrape(server: Running, seconds: float) -> Traffic:
+    request = b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n"
+    return _pipeline([_connect_plain(server) for _ in range(4)], request, 8000, seconds)
 
 
-def _ask_unknown_paths(server: Running, seconds: float) -> None:
-    _pipeline([connect(server) for _ in range(10)], b"GET /x HTTP/1.1\r\nHost:\r\n\r\n", 9000, seconds)
+def _ask_unknown_paths(server: Running, seconds: float) -> Traffic:
+    return _pipeline([connect(server) for _ in range(10)], b"GET /x HTTP/1.1\r\nHost:\r\n\r\n", 9000, seconds)
 
 
-def _send_bad_media(server: Running, seconds: float) -> None:
+def _send_bad_media(server: Running, seconds: float) -> Traffic:
     request = b"POST /validate HTTP/1.1\r\nHost:\r\nContent-Length: 2\r\n\r\n{}"
-    _pipeline([connect(server) for _ in range(10)], request, 5000, seconds)
+    return _pipeline([connect(server) for _ in range(10)], request, 5000, seconds)
 
 
-def _send_reviews(server: Running, seconds: float) -> None:
+def _send_reviews(server: Running, seconds: float) -> Traffic:
     body = make_renewal_case().body
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    _pipeline([connect(server) for _ in range(4)], request, 100, seconds)
+    return _pipeline([connect(server) for _ in range(4)], request, 100, seconds)
 
 
-def _send_small_chunks(server: Running, seconds: float) -> None:
-    with connect(server) as connection, contextlib.suppress(OSError):
-        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            connection.sendall(b"2\r\nxx\r\n" * 20_000)
+def _send_small_chunks(server: Running, seconds: float) -> Traffic:
+    """Send one body until it is refused, or the time is over."""
+    chunks, sent, received = b"2\r\nxx\r\n" * 20_000, 0, 0
+    with connect(server) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                connection.sendall(chunks)
+                sent += len(chunks)
+            connection.sendall(b"0\r\n\r\n")
+        with contextlib.suppress(OSError):
+            received = len(connection.recv(65536))
+    return Traffic(sent, received)
 
 
-def _send_hostile_bodies(server: Running, seconds: float) -> None:
+def _send_hostile_bodies(server: Running, seconds: float) -> Traffic:
     """Send by four clients at a time, each with the next body, until every one was sent or the time is over."""
     until = time.monotonic() + seconds
 
-    def send(make: Callable[[], bytes]) -> None:
-        if time.monotonic() < until:
-            post(server, make())
+    def send(make: Callable[[], bytes]) -> Traffic:
+        if time.monotonic() >= until:
+            return Traffic(0, 0)
+        body = make()
+        return Traffic(len(body), len(_exchange(server, body)))
 
     with ThreadPoolExecutor(4) as clients:
-        list(clients.map(send, BODIES.values()))
+        results = list(clients.map(send, BODIES.values()))
+    return Traffic(sum(one.sent for one in results), sum(one.received for one in results))
 
 
-CROWDS: Final[dict[str, Callable[[Running, float], None]]] = {
+CROWDS: Final[dict[str, Callable[[Running, float], Traffic]]] = {
     "8,000 scrapes in one write, 4 connections": _scrape,
     "9,000 unknown paths in one write, 10 connections": _ask_unknown_paths,
     "5,000 reviews of no media type in one write, 10 connections": _send_bad_media,
@@ -122,10 +155,10 @@ def crowd(work: Path, *, short: bool) -> Table:
     for number, (name, attack) in enumerate(CROWDS.items()):
         with run_server(make_own_server(), work / f"server-{number}") as server:
             with run_under_load(server, work, seconds + 1, rate=100) as load:
-                attack(server, seconds)
+                traffic = attack(server, seconds)
             (worker,) = server.workers
             memory = read_memory_mib(worker)
-            rows.append(make_row(name, server, load.report, f"{memory:.0f} MiB afterwards"))
+            rows.append(make_row(name, server, load.report, f"{traffic}; {memory:.0f} MiB afterwards"))
         foreign = max(foreign, load.spent.foreign_cores)
         worst = load.report.max_ms
         bars += [
@@ -137,6 +170,7 @@ def crowd(work: Path, *, short: bool) -> Table:
                 of_load=True,
             ),
             make_bar(f"{name}: memory", f"<= {MEMORY_MIB} MiB", f"{memory:.0f} MiB", met=memory <= MEMORY_MIB),
+            make_bar(f"{name}: answers to the crowd", "> 0 bytes", str(traffic.received), met=traffic.received > 0),
             make_loss_bar(name, load.report.not_answered),
             make_correctness_bar(name, load.report),
         ]

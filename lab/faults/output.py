@@ -77,15 +77,14 @@ def fill_disk(work: Path, *, short: bool) -> Table:
         with run_under_load(server, work, seconds + 3) as third:
             time.sleep(1)
             os.kill(min(before), signal.SIGKILL)
-        new = set(server.workers) - before
         with run_under_load(server, work, 2) as after:
             pass
+        now = set(server.workers)
+        new = now - before
         rows = [
             make_row("/dev/full as standard output", server, first.report),
             make_row("RLIMIT_FSIZE 0 for the whole server, capturing", server, second.report),
-            make_row(
-                "and kill -9 of one worker", server, third.report, f"{len(server.workers)} workers, {len(new)} new"
-            ),
+            make_row("and kill -9 of one worker", server, third.report, f"{len(now)} workers, {len(new)} new"),
             make_row("afterwards", server, after.report),
         ]
     reports = (first.report, second.report, third.report, after.report)
@@ -95,9 +94,9 @@ def fill_disk(work: Path, *, short: bool) -> Table:
         make_correctness_bar("full disk", *reports),
         make_bar(
             "full disk: a worker that dies is replaced",
-            "2 workers",
-            f"{len(server.workers) or len(before)}",
-            met=len(new) == 1,
+            "2 workers, 1 of them new",
+            f"{len(now)}, {len(new)} new",
+            met=len(now) == 2 and len(new) == 1,
         ),
         make_bar(
             "full disk and kill -9: lost",

@@ -90,8 +90,10 @@ def stop_worker(work: Path, *, short: bool) -> Table:
         with run_under_load(server, work, seconds + 5) as load:
             time.sleep(2)
             os.kill(before[0], signal.SIGSTOP)
-            time.sleep(seconds)
-            os.kill(before[0], signal.SIGCONT)
+            try:
+                time.sleep(seconds)
+            finally:  # a worker that is stopped does not end with the server
+                os.kill(before[0], signal.SIGCONT)
         with run_under_load(server, work, 3) as after:
             pass
         same = server.workers == before

@@ -7,7 +7,7 @@ import pytest
 
 from lab import fast_paths, hour, reading_costs
 from lab.bench import results
-from lab.bench.table import Table
+from lab.bench.table import Bar, Table
 from lab.cluster import table as cluster
 from lab.e2e import table as e2e
 from lab.e2e.condition_cases import DROPPED, REVIEWED
@@ -94,6 +94,14 @@ def test_what_versions_show_alike_is_said_once() -> None:
     assert "not served" in e2e.render({"v1.37.1": alike, "v1.36.3": {"kubectl": []}})
 
 
-def test_a_table_without_reviews_is_summed_up_by_its_bars() -> None:
-    table = Table("Hostile bodies", (), ("body", "MiB", "CPU s", "answer"), (("a", "20.0", "0.1", "413"),))
-    assert results.format_survival({"bodies": table}).splitlines()[-1] == "| Hostile bodies |  |  |  | all 0 bars met |"
+@pytest.mark.parametrize(
+    ("bars", "result"),
+    [
+        pytest.param((Bar("memory", "<= 1", "0", met=True),), "all 1 bars met", id="one that is met"),
+        pytest.param((Bar("memory", "<= 1", "2", met=False),), "**missed**: memory: 2", id="one that is missed"),
+        pytest.param((), "**missed**: it has no bar", id="none, as where nothing ran"),
+    ],
+)
+def test_a_table_without_reviews_is_summed_up_by_its_bars(bars: tuple[Bar, ...], result: str) -> None:
+    table = Table("Hostile bodies", (), ("body", "MiB", "CPU s", "answer"), (("a", "20.0", "0.1", "413"),), bars)
+    assert results.format_survival({"bodies": table}).splitlines()[-1] == f"| Hostile bodies |  |  |  | {result} |"

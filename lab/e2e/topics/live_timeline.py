@@ -74,7 +74,10 @@ class Page:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(PATIENCE_SECONDS)
+            try:
+                self.process.wait(PATIENCE_SECONDS)
+            finally:
+                self.process.kill()
 
     def list_kubectl_pids(self) -> list[int]:
         """Return the process IDs of the children of the command."""
