@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final, Self
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from lab.e2e.fence.token import Bench
 from lab.e2e.fence.trial import FIRST, SECOND
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.quantile import find_quantile
+from lab.e2e.threads import run_threads
 from tests.waiting import wait_for
 
 VARIANTS: Final[dict[str, dict[str, Any] | None]] = {
@@ -137,24 +139,19 @@ def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float
             time.sleep(_AGAIN)
 
     ports = (bench.plane.port, bench.plane.second_port, bench.plane.third_port)
-    writers = [threading.Thread(target=keep_writing, args=(bench.create_pod_client(old, port),)) for port in ports]
-    for writer in writers:
-        writer.start()
-    time.sleep(0.1)
-    _create_lease(bench, leader, holderIdentity="")
-    _create_lease(bench, successor, holderIdentity=f"{new}-{number}")
-    replies: list[Reply] = []
-    while sum(1 for one in replies if one.status == 200) < OWN_WRITES and len(replies) < 10 * OWN_WRITES:
-        replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
-    _write(successor, bench, names[1], new).expect(200)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        _renew(bench, new)
-        replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
-        time.sleep(min(RENEWAL, seconds))
-    stop.set()
-    for writer in writers:
-        writer.join()
+    with run_threads(stop, *(partial(keep_writing, bench.create_pod_client(old, port)) for port in ports)):
+        time.sleep(0.1)
+        _create_lease(bench, leader, holderIdentity="")
+        _create_lease(bench, successor, holderIdentity=f"{new}-{number}")
+        replies: list[Reply] = []
+        while sum(1 for one in replies if one.status == 200) < OWN_WRITES and len(replies) < 10 * OWN_WRITES:
+            replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
+        _write(successor, bench, names[1], new).expect(200)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            _renew(bench, new)
+            replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
+            time.sleep(min(RENEWAL, seconds))
     late = bench.create_pod_client(old, bench.plane.second_port)
     deleted = late.send("DELETE", f"{_build_collection_path(bench)}/{names[1]}").status == 200
     own = [_read_revision(one) for one in replies if one.status == 200]

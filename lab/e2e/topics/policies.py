@@ -1,9 +1,9 @@
 """Rules as policies: their findings are those of the engine, and nobody honest is refused."""
 
+import concurrent.futures
 import json
 import os
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -310,7 +310,7 @@ def _check_coming_and_going(world: World, namespace: str, policy: Policy) -> Row
     client = world.create_account(namespace, "busy").client
     lease = OneLease(client, namespace, "busy")
     lease.create(holderIdentity="busy_1", renewTime=format_micro_time()).expect(201)
-    stop, problems, renewals = threading.Event(), list[str](), 0
+    problems, renewals = list[str](), 0
 
     def remove_and_apply() -> None:
         for _ in range(4):
@@ -318,20 +318,21 @@ def _check_coming_and_going(world: World, namespace: str, policy: Policy) -> Row
             time.sleep(1)
             _install(world, policy, settle=False)
             time.sleep(2)
-        stop.set()
 
-    thread = threading.Thread(target=remove_and_apply)
-    thread.start()
-    while not stop.is_set():
-        labeled = {"labels": {"n": str(renewals)}}
-        for reply in (
-            lease.put(renewTime=format_micro_time()),
-            lease.renew_by_patch(labeled, renewTime=format_micro_time()),
-        ):
-            renewals += 1
-            if reply.status != 200:
-                problems.append(f"HTTP {reply.status} {reply.message[-300:]}")
-    thread.join()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        changes = pool.submit(remove_and_apply)
+        while not changes.done():
+            labeled = {"labels": {"n": str(renewals)}}
+            for reply in (
+                lease.put(renewTime=format_micro_time()),
+                lease.renew_by_patch(labeled, renewTime=format_micro_time()),
+            ):
+                renewals += 1
+                if reply.status != 200:
+                    problems.append(f"HTTP {reply.status} {reply.message[-300:]}")
+    error = changes.exception()
+    if error:
+        problems.append(f"removed and applied: {type(error).__name__}: {error}")
     return Row("installed and removed under traffic", "; ".join(problems) or f"{renewals} renewals", not problems)
 
 
