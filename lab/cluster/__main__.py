@@ -24,7 +24,7 @@ from lab.cluster.programs import build_node_programs
 from lab.cluster.table import publish, render, replace_rows
 from lab.cluster.world import CLOSED, World
 from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
-from lab.e2e.world import Row
+from lab.e2e.world import Row, complete_rows, list_not_run
 
 LIMIT, SHORT_LIMIT = 60 * 60.0, 12 * 60.0
 """Seconds after which a run on a node of our own is ended."""
@@ -133,9 +133,11 @@ def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -
     version = world.client.get("/version")["gitVersion"]
     minutes = (time.monotonic() - begin) / 60
     print(render(rows))
-    if options.only and world.ours:
+    not_run = list_not_run(rows)
+    print("".join(f"NOT RUN: {what}\n" for what in not_run), end="", file=sys.stderr)
+    if options.only and world.ours and not not_run:
         replace_rows(rows, version)
-    elif not options.short and not options.only:
+    elif not options.short and not options.only and not not_run:
         publish(rows, version, options.image, minutes, ours=world.ours)
     failures = [row for rows_of_check in rows.values() for row in rows_of_check if not row.passed]
     for row in failures:
@@ -153,7 +155,7 @@ def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
     try:
         for row in check(world):
             print(
-                f"{name} {'ok' if row.passed else 'FAILED'}: {row.claim}: {row.observation}",
+                f"{name} {row.mark}: {row.claim}: {row.observation}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -161,6 +163,7 @@ def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
         traceback.print_exc()
         rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+    complete_rows(rows)
     print(f"{name} took {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -104,4 +104,4 @@ def _keep(results: Results) -> None:
 
 def _format_cell(row: Row) -> str:
     text = row.observation.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
-    return text if row.passed else f"**FAILED** {text}"
+    return text if row.mark == "ok" else f"**{row.mark}** {text}"

@@ -17,7 +17,7 @@ from lab.e2e.control_plane import ControlPlane
 from lab.e2e.table import Results, render, write
 from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, build_all_binaries
 from lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
-from lab.e2e.world import Row, World
+from lab.e2e.world import Row, World, complete_rows, list_not_run
 from tools.circumstances import find_circumstances
 
 PLANES_AT_ONCE = 3
@@ -60,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         entry.version: _choose(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
         for entry in binaries
     }
+    if not all(topics_by_version.values()):
+        print("FAILED: no topic is left to run", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
         directory = (options.keep or Path(temporary)).absolute()
         rows = _prove_all(binaries, directory, topics_by_version)
@@ -77,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 }
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
-    if not options.only and not options.without and len(rows) == len(VERSIONS):
+    not_run = [f"{version} {what}" for version, topics in rows.items() for what in list_not_run(topics)]
+    print("".join(f"NOT RUN {what}\n" for what in not_run), end="", file=sys.stderr)
+    if not options.only and not options.without and len(rows) == len(VERSIONS) and not not_run:
         programs = _describe_programs(binaries)
         write(
             Results(find_circumstances(), round(minutes, 1), is_repeated=options.repeat, programs=programs, rows=rows)
@@ -156,7 +161,7 @@ def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict
 
 
 def _has_passed(rows: Sequence[Row]) -> bool:
-    return all(row.passed for row in rows)
+    return bool(rows) and all(row.passed for row in rows)
 
 
 def _merge_rows(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
@@ -185,15 +190,15 @@ def _run_topic(world: World, topic: Topic) -> list[Row]:
     begin = before = time.monotonic()
     try:
         for row in topic.run(world):
-            mark = "ok" if row.passed else "FAILED"
             now = time.monotonic()
-            line = f"{version} {topic.name} {mark} ({now - before:.0f} s): {row.claim}: {row.observation}"
+            line = f"{version} {topic.name} {row.mark} ({now - before:.0f} s): {row.claim}: {row.observation}"
             print(line, file=sys.stderr, flush=True)
             before = now
             rows.append(row)
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
         traceback.print_exc()
         rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+    complete_rows(rows)
     print(f"{version} {topic.name} took {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return rows
 

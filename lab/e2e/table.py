@@ -79,7 +79,7 @@ def _describe_result(claim: str, rows: Sequence[Row]) -> str:
     if row is None:
         return "not served"
     text = row.observation.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
-    return text if row.passed else f"**FAILED** {text}"
+    return text if row.mark == "ok" else f"**{row.mark}** {text}"
 
 
 def _escape_cell(observations: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ import base64
 import copy
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,39 @@ SETTLING_SECONDS = 6.0
 PROJECT = Path(__file__).parents[2]
 
 
-class Row(Struct, frozen=True):
-    """One line of the table: the claim, the observation, and whether they agree."""
+class Row(Struct, frozen=True, omit_defaults=True):
+    """One line of the table: the claim, the observation, and whether they agree.
+
+    Without `was_run` nothing was observed, as the machine lacks what that needs: no failure, and nothing to publish.
+    """
 
     claim: str
     observation: str = msgspec.field(name="seen")
     passed: bool
+    was_run: bool = True
+
+    @property
+    def mark(self) -> str:
+        """The outcome as a word: ok, FAILED or NOT RUN."""
+        if not self.passed:
+            return "FAILED"
+        return "ok" if self.was_run else "NOT RUN"
+
+
+def make_absent_row(what: str, version: str) -> Row:
+    """Return the only row of a topic on a version that has nothing of it."""
+    return Row(what, f"not in {version}", passed=True)
+
+
+def complete_rows(rows: list[Row]) -> None:
+    """Add a failed row where there is none: what checked nothing has not passed."""
+    if not rows:
+        rows.append(Row("checks something", "it yielded no row", passed=False))
+
+
+def list_not_run(rows: Mapping[str, Iterable[Row]]) -> list[str]:
+    """Return the claims that were not run, and why."""
+    return [f"{row.claim}: {row.observation}" for those in rows.values() for row in those if not row.was_run]
 
 
 class Account(Struct, frozen=True):

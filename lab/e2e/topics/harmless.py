@@ -20,8 +20,9 @@ from lab.e2e.manifests import format_micro_time
 from lab.e2e.one_lease import OneLease
 from lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
 from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, read_stamps, remove, wait_until_stamped
+from lab.e2e.threads import run_threads
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, Row, World, build_lease_path
+from lab.e2e.world import PROJECT, Row, World, build_lease_path, make_absent_row
 from tests.waiting import wait_for
 
 PLACES: Final = ("harmless", "harmless-open", "harmless-reviewed", "harmless-strict")
@@ -42,6 +43,7 @@ Metadata = dict[str, Any]
 def run(world: World) -> Iterator[Row]:
     """Run the checks that need the stamps, so nothing below 1.36."""
     if world.plane.binaries.minor < FIRST_MINOR:
+        yield make_absent_row("policies that stamp", world.plane.binaries.version)
         return
     policy = world.directory / "harmless.yaml"
     policy.write_text(POLICY)
@@ -331,15 +333,8 @@ def _change_labels(stranger: ApiClient, path: str, connections: int) -> Iterator
             labels = {"metadata": {"labels": {"x": f"{number}-{at}"}}}
             statuses[stranger.send("PATCH", path, labels, media=MERGE).status] += 1
 
-    threads = [threading.Thread(target=patch, args=(number,)) for number in range(connections)]
-    for thread in threads:
-        thread.start()
-    try:
+    with run_threads(stop, *(partial(patch, number) for number in range(connections))):
         yield statuses
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 def _parse_seconds(text: str) -> float:
@@ -389,9 +384,6 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
             if reply.status != 200:
                 refusals.append(f"HTTP {reply.status} {reply.message[-200:]}")
 
-    threads = [threading.Thread(target=one) for one in (plant, renew)]
-    for thread in threads:
-        thread.start()
     binary = world.plane.binaries.kubectl
     directory = world.directory / "path"
     directory.mkdir(exist_ok=True)
@@ -402,20 +394,18 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
         "PATH": f"{directory}:{os.environ['PATH']}",
         "KUBECONFIG": str(world.plane.write_kubeconfig("admin", "system:masters")),
     }
-    # The policies that are applied already have the suffix of this run.
-    result = subprocess.run(
-        ["sh", str(PROJECT / "deploy" / "protect"), place],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    time.sleep(2)
-    steal = theirs.put(holderIdentity="m", renewTime=format_micro_time())
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with run_threads(stop, plant, renew):
+        # The policies that are applied already have the suffix of this run.
+        result = subprocess.run(
+            ["sh", str(PROJECT / "deploy" / "protect"), place],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        time.sleep(2)
+        steal = theirs.put(holderIdentity="m", renewTime=format_micro_time())
     writer = read_stamps(mine.get())[0]
     good = result.returncode == 0 and not refusals and steal.status in REFUSED and writer.endswith(f":{place}:op")
     details = json.dumps([result.returncode, result.stderr[-300:], refusals[:2], steal.status, writer])

@@ -72,7 +72,7 @@ def run(world: World) -> Iterator[Row]:
 def _make_row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         problems = [problem for found in pool.map(_run_check, checks) for problem in found]
-    return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", not problems)
+    return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", bool(checks) and not problems)
 
 
 def _run_check(check: Callable[[], list[str]]) -> list[str]:

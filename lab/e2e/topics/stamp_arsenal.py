@@ -19,7 +19,7 @@ from lab.e2e.one_lease import FUTURE, OneLease, make_entry
 from lab.e2e.stamp_cases import FIELDS, FIRST_MINOR, SUFFIX, forge_stamps, take, take_by_apply
 from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, read_stamps, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Row, World, build_lease_path
+from lab.e2e.world import Row, World, build_lease_path, make_absent_row
 from tests.attacks.attack import STRICT, Attack, attacks
 from tests.attacks.play import Outcome, play
 from tests.deep_json import decode
@@ -44,6 +44,7 @@ stamps: [{{suffix: {SUFFIX}, namespaces: [{SHOP}, listed-only]}}]
 def run(world: World) -> Iterator[Row]:
     """Run the checks that need the stamps, so nothing below 1.36."""
     if world.plane.binaries.minor < FIRST_MINOR:
+        yield make_absent_row("policies that stamp", world.plane.binaries.version)
         return
     actors = _create_actors(world)
     policy = world.directory / "arsenal.yaml"

@@ -6,13 +6,14 @@ from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.token import check_tokens
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import FIRST_MINOR
-from lab.e2e.world import Row, World
+from lab.e2e.world import Row, World, make_absent_row
 
 
 def run(world: World) -> Iterator[Row]:
     """Check the tokens on a separate control plane, from the first version that can stamp."""
     binaries = world.plane.binaries
     if binaries.minor < FIRST_MINOR:
+        yield make_absent_row("tokens", binaries.version)
         return
     directory = world.directory / "token"
     directory.mkdir()
