@@ -12,8 +12,10 @@ from lab.spec.stamped_traces import StampedVersion, Tenures, corrupt_stamps
 from lab.torture import __main__ as torture
 from lab.torture import laws
 from lab.torture.history import Attack, Denial, Gap, History, StoredVersion, read_history
+from tools.circumstances import Circumstances
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
+FIGURES = ("seconds", "leaderless reviewed", "leaderless stamped")
 FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.gz"
 
 
@@ -128,6 +130,94 @@ def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, s
     last = replace(first, at=100 + seconds, before=5, written=100 + seconds)
     copies = corrupt_stamps([Tenures("trace", (first, first, first, last))])
     assert [one.name for one in copies if "another writer" in one.name] == ["trace, another writer"] * is_live
+
+
+def keep_one(history: History, lease: str) -> dict[str, list[StoredVersion]]:
+    """Return the leases of a history, one of them as it was first renewed."""
+    first = next(number for number, one in enumerate(history.leases[lease]) if one.object and one.object["spec"])
+    return {**history.leases, lease: history.leases[lease][: first + 1]}
+
+
+@pytest.mark.parametrize(
+    ("idle", "problem"),
+    [
+        pytest.param(lambda old: replace(old, faults=[]), "faults", id="faults"),
+        pytest.param(lambda old: replace(old, operations=[]), "register operations that were answered", id="registers"),
+        pytest.param(
+            lambda old: replace(old, operations=[replace(one, result="unknown") for one in old.operations]),
+            "register operations that were answered",
+            id="answers of registers",
+        ),
+        pytest.param(lambda old: replace(old, logs=[]), "writes of leaders", id="writes of leaders"),
+        pytest.param(
+            lambda old: replace(old, attacks=[one for one in old.attacks if one.namespace == "stamped"]),
+            "attacks in reviewed that were answered",
+            id="attacks on one of the leases",
+        ),
+        pytest.param(
+            lambda old: replace(
+                old, attacks=[replace(one, status=503) if one.namespace == "stamped" else one for one in old.attacks]
+            ),
+            "attacks in stamped that were answered",
+            id="answers to attacks",
+        ),
+        pytest.param(
+            lambda old: replace(old, leases=keep_one(old, laws.REVIEWED)),
+            f"renewals of {laws.REVIEWED}",
+            id="renewals of one of the leases",
+        ),
+    ],
+)
+def test_a_run_in_which_something_never_happened_has_a_problem(
+    history: History, idle: Callable[[History], History], problem: str
+) -> None:
+    assert list(laws.find_idle(history)) == []
+    assert list(laws.find_idle(idle(history))) == [f"the run has no {problem}"]
+    assert list(laws.find_idle(replace(idle(history), end=history.begin + 30 * SECOND))) == []
+
+
+def test_a_run_in_which_nothing_happened_is_not_ok(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laws, "find_not_linearizable", lambda *_: [])
+    nothing = replace(history, faults=[], operations=[], logs=[], attacks=[], denials=[])
+    assert laws.check_history(history, Path(), None).problems == ()
+    assert "the run has no faults" in laws.check_history(nothing, Path(), None).problems
+
+
+@pytest.mark.parametrize("missing", [(), ("java",), ("TLC",)], ids=["nothing", "the elector in Java", "TLC"])
+def test_a_run_that_lacks_something_says_so_and_is_not_stored(
+    missing: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torture, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(torture, "write_between", lambda *_: None)
+    stored = torture.Result(
+        1, True, missing, laws.Verdict((), {"seconds": 1.0}), (), Circumstances("", "2026-01-01", "")
+    )
+    torture._is_mentioned("seed-1", stored)
+    assert capsys.readouterr().out.startswith(f"ok seed-1{f', without {missing[0]}' if missing else ''}\n")
+    complete = replace(stored, missing=(), verdict=laws.Verdict((), dict.fromkeys(FIGURES, 1.0)))
+    torture.write([replace(complete, missing=missing)])
+    assert torture.read_stored() == ([] if missing else [complete])
+    assert ("is not stored" in capsys.readouterr().err) == bool(missing)
+
+
+@pytest.mark.parametrize(
+    ("gone", "packages", "missing"),
+    [
+        pytest.param((), Path(), (), id="nothing"),
+        pytest.param((), None, ("TLC",), id="TLC"),
+        pytest.param(("reviewed-3-java", "reviewed-4-rust"), Path(), ("java", "rust"), id="two languages"),
+        pytest.param(("stamped-0-client-go_4b1c",), Path(), ("client-go",), id="a controller"),
+    ],
+)
+def test_a_history_shows_which_electors_were_left_out(
+    history: History, gone: tuple[str, ...], packages: Path | None, missing: tuple[str, ...]
+) -> None:
+    offsets = {name: ahead for name, ahead in history.offsets.items() if name not in gone}
+    assert torture.list_missing(replace(history, offsets=offsets), packages) == missing
+
+
+def test_every_stored_run_had_all_electors_and_tlc() -> None:
+    assert [one.seed for one in torture.read_stored() if one.missing] == []
 
 
 def test_the_page_shows_the_runs() -> None:

@@ -22,9 +22,9 @@ from msgspec import Struct
 from lab.e2e.toolchain import Binaries, MissingToolchainError, build_all_binaries, find_cache_directory
 from lab.spec.__main__ import install_packages, write_between
 from lab.torture.electors import build_porcupine
-from lab.torture.history import keep, read_history
+from lab.torture.history import History, keep, read_history
 from lab.torture.laws import Verdict, check_history
-from lab.torture.run import Run
+from lab.torture.run import KINDS, Run
 from tools.circumstances import Circumstances, find_circumstances
 
 RESULTS: Final = Path(__file__).parent / "results.json"
@@ -49,7 +49,11 @@ OUTCOMES: Final = {
 
 
 class Result(Struct, frozen=True):
-    """The result of a run: the presence of lease-webhook, failed builds, violations, and the API servers' versions."""
+    """The result of a run: the presence of lease-webhook, violations, and the API servers' versions.
+
+    `missing` are the electors that could not be built, and TLC where it did not check. A result that lacks something is
+    not stored: the page is about runs with all of it.
+    """
 
     seed: int
     protected: bool
@@ -86,10 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check:
         histories, now = [read_history(file) for file in options.check], find_circumstances()
         new = [
-            Result(one.seed, one.protected, (), check_history(one, program, packages), one.versions, now)
+            Result(
+                one.seed,
+                one.protected,
+                list_missing(one, packages),
+                check_history(one, program, packages),
+                one.versions,
+                now,
+            )
             for one in histories
         ]
-        has_problems = [_is_mentioned(str(file), one.verdict) for file, one in zip(options.check, new, strict=True)]
+        has_problems = [_is_mentioned(str(file), one) for file, one in zip(options.check, new, strict=True)]
         if options.results:
             write(new)
         return int(any(wrong for wrong, one in zip(has_problems, new, strict=True) if one.protected))
@@ -118,7 +129,7 @@ def _run_one(
     with tempfile.TemporaryDirectory(prefix="lease-webhook-torture-") as folder, ExitStack() as stack:
         run = Run(stack, binaries, Path(folder) / "cluster", seed, protected=protected)
         history = run.play(options.minutes * 60)
-        missing = tuple(run.programs.missing)
+        reasons = run.programs.missing
     for fault in history.faults:
         print(f"  {fault}")
     verdict = check_history(history, program, packages)
@@ -128,13 +139,33 @@ def _run_one(
         print(f"FAILED, and stored: python -m lab.torture --check {file}", file=sys.stderr)
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
-    _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", verdict)
-    return Result(seed, protected, missing, verdict, history.versions, find_circumstances())
+    for language, reason in reasons.items():
+        print(f"  NOT RUN: electors in {language}: {reason}")
+    missing = list_missing(history, packages)
+    result = Result(seed, protected, missing, verdict, history.versions, find_circumstances())
+    _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", result)
+    return result
+
+
+def list_missing(history: History, packages: Path | None) -> tuple[str, ...]:
+    """Return the kinds of electors that were left out, and TLC if it did not check."""
+    names = {holder.partition("_")[0] for holder in history.offsets}
+    left_out = {
+        kind: None
+        for namespace, kinds in KINDS.items()
+        for number, kind in enumerate(kinds)
+        if f"{namespace}-{number}-{kind}" not in names
+    }
+    return (*left_out, *(() if packages else ("TLC",)))
 
 
 def write(results: Sequence[Result]) -> None:
-    """Replace the runs of the same seeds in what is stored, and write the table."""
-    results_by_key = {(one.seed, one.protected): one for one in (*read_stored(), *results)}
+    """Replace the runs of the same seeds in what is stored, and write the table; leave out what lacks something."""
+    for result in results:
+        if result.missing:
+            print(f"seed {result.seed} is not stored: without {', '.join(result.missing)}", file=sys.stderr)
+    complete = [one for one in results if not one.missing]
+    results_by_key = {(one.seed, one.protected): one for one in (*read_stored(), *complete)}
     all_results = [results_by_key[key] for key in sorted(results_by_key, key=lambda key: (key[0], not key[1]))]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(all_results), indent=1) + b"\n")
     write_between(PAGE, "torture", render_table(all_results))
@@ -200,8 +231,10 @@ def _format_number(figure: float | None) -> str:
     return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
 
 
-def _is_mentioned(name: str, verdict: Verdict) -> bool:
-    print(f"{'FAILED' if verdict.problems else 'ok'} {name}")
+def _is_mentioned(name: str, result: Result) -> bool:
+    verdict = result.verdict
+    without = f", without {', '.join(result.missing)}" if result.missing else ""
+    print(f"{'FAILED' if verdict.problems else 'ok'} {name}{without}")
     for what, figure in verdict.figures.items():
         print(f"  {what}: {figure:g}")
     for problem in verdict.problems:

@@ -197,7 +197,7 @@ def _build_rust() -> list[str]:
 
 
 def _build_preloaded() -> Path:
-    """Build the library that moves the clock of a process. Without a compiler no clock is moved but that of Python."""
+    """Build the library that moves the clock of a process. Raises MissingToolchainError without a compiler."""
     library = find_cache_directory() / "clock" / f"{_hash_sources(_CLOCK)}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)

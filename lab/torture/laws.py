@@ -3,7 +3,7 @@
 import itertools
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ REVIEWED, STAMPED = "reviewed/mixed", "stamped/operator"
 ATTACKER: Final = "mallory"
 STRANGER: Final = "stranger"
 _SURE: Final = 3 * SECOND
+_LONG: Final = 60 * SECOND
+"""A run of so long has something of everything."""
 
 
 class Verdict(Struct, frozen=True):
@@ -45,6 +47,7 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
             f"fence: {one}" for one in interleaved
         ]
         problems += [*find_denied_renewals(history), *find_losses(history)]
+    problems += find_idle(history)
     copies = (list(corrupt(reviewed)), list(corrupt_stamps(stamped)))
     if packages:
         problems += [f"module Takeover: {name}" for name in spec.find_mismatches(packages, [*reviewed, *copies[0]])]
@@ -69,6 +72,24 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
         "leaderless stamped": measure_leaderless(history, STAMPED),
     }
     return Verdict(tuple(problems), figures)
+
+
+def find_idle(history: History) -> Iterator[str]:
+    """Yield what a run did not do at all: nothing can be broken where nothing happens."""
+    if history.end - history.begin < _LONG:
+        return
+    done: dict[str, Collection[object]] = {
+        "faults": history.faults,
+        "register operations that were answered": [one for one in history.operations if one.result != "unknown"],
+        "writes of leaders": [one for one in history.logs if one.object is not None],
+    }
+    for lease in (REVIEWED, STAMPED):
+        namespace = lease.partition("/")[0]
+        attacks = [one for one in history.attacks if one.namespace == namespace and one.status < 500]
+        done[f"attacks in {namespace} that were answered"] = attacks
+        # The first version shows only that there is a lease.
+        done[f"renewals of {lease}"] = list(_list_renewals(history, lease))[1:]
+    yield from (f"the run has no {what}" for what, those in done.items() if not those)
 
 
 def list_reviewed_traces(history: History) -> Iterator[Trace]:
