@@ -207,17 +207,21 @@ def count_words() -> Row:
     for truth in sorted(ROOT.glob("tests/data/*incidents/*/truth.json")):
         content = json.loads(truth.read_text())
         lease = f"{content['namespace']}/{content.get('lease') or content['name']}"
-        texts = (_print(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
+        texts = (print_output(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
         numbers += [len(text.split()) for text in texts]
     median = statistics.median(numbers)
     what = f"`why` of each of {len(numbers)} audit logs of incidents, median"
     return Row(what, f"{median:.0f} words", f"<= {MOST_WORDS} words", median <= MOST_WORDS)
 
 
-def _print(words: list[str]) -> str:
+def print_output(words: list[str]) -> str:
+    """Return what a command prints. Raises RuntimeError if it fails or prints nothing, which would be short."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        run_command(words)
-    return out.getvalue()
+        status = run_command(words)
+    text = out.getvalue()
+    if status or not text.strip():
+        raise RuntimeError(f"{' '.join(words)}: status {status}, {len(text)} characters")
+    return text
 
 
 def _measure_peer(log: Path, ours: float) -> Row:

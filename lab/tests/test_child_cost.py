@@ -19,3 +19,8 @@ def test_the_peak_is_of_the_command_alone() -> None:
 def test_another_status_is_an_error_with_the_end_of_the_output() -> None:
     with pytest.raises(RuntimeError, match="the reason"):
         measure_cost([sys.executable, "-c", "import sys; print('the reason'); sys.exit(3)"])
+
+
+def test_an_exception_is_an_error_though_its_status_is_that_of_a_finding() -> None:
+    with pytest.raises(RuntimeError, match="the reason"):
+        measure_cost([sys.executable, "-c", "raise ValueError('the reason')"])
