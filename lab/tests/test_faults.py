@@ -188,7 +188,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = os.fork()
 if child:
     print(child, flush=True)
-time.sleep(600)
+time.sleep(60)
 """
 
 
