@@ -11,6 +11,7 @@ from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
+from tests.inputs.test_absences import CREATED, missing_pod_event
 from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.holder_pods import find_evictor
@@ -121,6 +122,43 @@ def test_a_deletion_that_may_have_been_a_dry_run() -> None:
     loss = find_loss(server)
     assert causes_of(loss) == ["pod-deleted", "stopped"]
     assert "by alice (unless that was a dry run, which the log does not show)." in loss.message
+
+
+def log_missing(*tweaks: Any) -> Deed:
+    """Have the API server answer a person that the pod of db-0 is not there."""
+    return lambda server: server.log.append(missing_pod_event(*dating(server), *tweaks))
+
+
+def dating(server: FakeServer) -> tuple[Any, Any]:
+    """What dates an event now."""
+    now = format_micro_time(server.now)
+    return put("requestReceivedTimestamp", now), put("stageTimestamp", now)
+
+
+HIDDEN = (put("user.username", "alice"), put("level", "Metadata"), drop("responseObject"))
+"""What makes a deletion one that may have been a dry run."""
+
+
+@pytest.mark.parametrize("tweaks", [(), CREATED], ids=["it was not found", "another one has its name"])
+def test_a_deletion_after_which_the_pod_was_gone_was_no_dry_run(tweaks: tuple[Any, ...]) -> None:
+    server, _ = play((0.5, delete("db-0", *HIDDEN)), (0.6, log_missing(*tweaks)))
+    loss = find_loss(server)
+    assert causes_of(loss) == ["pod-deleted"]
+    assert "was deleted at 11:08:40Z by alice." in loss.message
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        ((0.4, log_missing()),),
+        ((0.6, log_missing(put("objectRef.name", "db-1"))),),
+        ((0.45, delete("db-0", put("user.username", "bob"), *HIDDEN[1:])), (0.6, log_missing())),
+    ],
+    ids=["it was gone before", "another pod was gone", "another one may have deleted it"],
+)
+def test_what_does_not_show_that_a_deletion_was_no_dry_run(deeds: tuple[tuple[float, Deed], ...]) -> None:
+    server, _ = play((0.5, delete("db-0", *HIDDEN)), *deeds)
+    assert "unless that was a dry run" in find_loss(server).message
 
 
 def test_a_process_may_have_stopped_before_its_pod_was_deleted() -> None:

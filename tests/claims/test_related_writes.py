@@ -1,11 +1,14 @@
 """Writes to what the holders of a lease depend on: listed if they may matter, and never given as the cause."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.factories import Tweak, put
-from tests.history.fake_server import SECOND, Elector, FakeServer, together
+from tests.factories import Tweak, changed, drop, put
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import follow_log
+from tests.inputs.test_absences import CREATED, NODE, missing_pod_event
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
@@ -535,6 +538,62 @@ def test_a_taint_is_listed_unless_the_status_says_that_the_node_is_not_heard() -
 )
 def test_what_was_done_to_a_node_that_need_not_concern_a_holder_is_not_listed(server: FakeServer) -> None:
     assert "Node" not in explain(server)
+
+
+DELETED = put("verb", "delete"), put("level", "Metadata"), drop("responseObject")
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+
+
+def log_absence(server: FakeServer, *tweaks: Tweak) -> None:
+    """Have the API server answer a person that node n1 is not there."""
+    now = format_micro_time(server.now)
+    at = put("requestReceivedTimestamp", now), put("stageTimestamp", now)
+    server.log.append(missing_pod_event(*NODE, *at, *tweaks))
+
+
+def collect_lease(server: FakeServer, *tweaks: Tweak) -> None:
+    """Have the garbage collector delete the lease of node n1, as its owner is gone."""
+    server.leases["kube-node-lease/n1"] = server.leases["shop/mail"]
+    server.delete("kube-node-lease/n1", COLLECTOR)
+    server.log[-1] = changed(server.log[-1], *tweaks)
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [log_absence, lambda server: log_absence(server, *CREATED), collect_lease],
+    ids=["it was not found", "it was created again", "its lease was collected"],
+)
+def test_the_deletion_of_a_node_that_was_gone_then_was_no_dry_run(happen: Callable[[FakeServer], None]) -> None:
+    server = lose_on_node("n1", *DELETED)
+    assert "Node n1 was deleted by alice@example.org, unless that was a dry run" in explain(server)
+    happen(server)
+    output = explain(server)
+    assert "Node n1 was deleted by alice@example.org" in output
+    assert "dry run" not in output
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [
+        lambda server: log_absence(server, put("objectRef.name", "n2")),
+        lambda server: log_absence(server, put("requestReceivedTimestamp", format_micro_time(START))),
+        lambda server: collect_lease(server, put("user.username", "alice")),
+        lambda server: collect_lease(server, put("impersonatedUser", {"username": COLLECTOR})),
+    ],
+    ids=["another node", "before", "its lease was deleted by another", "who acts as the collector"],
+)
+def test_what_does_not_show_that_the_deletion_of_a_node_was_no_dry_run(happen: Callable[[FakeServer], None]) -> None:
+    server = lose_on_node("n1", *DELETED)
+    happen(server)
+    assert "Node n1 was deleted by alice@example.org, unless that was a dry run" in explain(server)
+
+
+def test_of_two_deletions_of_a_node_either_may_have_been_a_dry_run() -> None:
+    server = lose_on_node("n1", *DELETED)
+    log_write(server, "nodes", "", put("objectRef", {"resource": "nodes", "name": "n1"}), *DELETED)
+    server.wait(1)
+    log_absence(server)
+    assert "Node n1 was deleted by alice@example.org, unless that was a dry run" in explain(server)
 
 
 def test_of_the_lease_of_a_node_what_was_done_to_that_before_it_was_gone_is_listed() -> None:

@@ -15,6 +15,7 @@ from webhook.analysis.inputs.items import (
     Input,
     Item,
     LogEnd,
+    ObjectAbsence,
     Observation,
     PodActivity,
     PodDeletion,
@@ -52,6 +53,7 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
             | PodRequest
             | PodActivity
             | RelatedWrite
+            | ObjectAbsence
             | ClockSkew,
         )
         if isinstance(target, ClusterHistory):

@@ -48,7 +48,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     pods = find_pod_facts(histories, history, refused_pods, now)
     surroundings = find_surroundings(histories, history, status, now, doubt)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
-    writes = histories.related_writes.values()
+    writes = histories.list_related_writes()
     related = find_related_writes(writes, history, unshown, refused_pods=refused_pods, failing=pods.failing)
     runs_on = cause is not None and cause.runs_on
     subject = _make_subject(histories, history, status, now, seen_until=seen_until, runs_on=runs_on)

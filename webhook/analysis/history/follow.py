@@ -5,12 +5,14 @@ show is followed once it is asked for.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
 from webhook.analysis.history.audit_log.failing_requests import FailingRequests
@@ -28,6 +30,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.history.visibility.bounds import MAX_LISTED, Bounds
+from webhook.analysis.inputs.absences import NODE
 from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,
@@ -36,6 +39,7 @@ from webhook.analysis.inputs.items import (
     InputKind,
     Item,
     LogEnd,
+    ObjectAbsence,
     Observation,
     PodActivity,
     PodDeletion,
@@ -165,6 +169,8 @@ class ClusterHistory(Struct):
                 return [] if self._keep_aside(seen) else self._add_observation(seen)
             case PodDeletion() | PodRequest() | PodActivity() | RelatedWrite():
                 self._note_dependency_request(seen)
+            case ObjectAbsence():
+                self.deleted_pods.absences.add(seen)
             case RecordingGap():
                 self._note_recording_gap(seen)
             case ClockSkew():
@@ -208,6 +214,7 @@ class ClusterHistory(Struct):
 
     def _note_skew(self, seen: ClockSkew) -> None:
         self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
+        self.deleted_pods.skew = seen.least
         for lease in self.leases.values():
             lease.note_skew(seen.least)
 
@@ -255,6 +262,29 @@ class ClusterHistory(Struct):
         self.related_writes[key] = shown
         if len(self.related_writes) > MAX_RELATED:
             del self.related_writes[next(iter(self.related_writes))]
+
+    def list_related_writes(self) -> Iterator[RelatedWrite]:
+        """Yield the writes to what leaders depend on; the deletion of a node that was gone then was no dry run."""
+        for write in self.related_writes.values():
+            is_gone = write.kind == NODE and self._is_node_gone_by(write)
+            yield replace(write, is_surely_not_dry_run=True) if is_gone else write
+
+    def _is_node_gone_by(self, write: RelatedWrite) -> bool:
+        """Return whether a node was gone after its deletion, and nobody else had asked for that by then."""
+        if write.verb != "deleted" or write.is_surely_not_dry_run:
+            return False
+        times = self.deleted_pods.absences.list_times(NODE, "", write.name)
+        gone = next((at for at in times if at >= write.at + self.bounds.skew), None)
+        asked = (one for one in self.related_writes.values() if (one.kind, one.name) == (NODE, write.name))
+        others = (one for one in asked if one.verb == "deleted" and one is not write)
+        return gone is not None and not any(write.at <= one.at <= gone for one in others)
+
+    def _note_collection(self, seen: Observation) -> None:
+        """Note that the garbage collector deleted the lease of a node: the node was gone."""
+        is_collector = seen.writer is not None and seen.writer.user == GARBAGE_COLLECTOR
+        is_deleted = seen.act is Act.DELETED and seen.is_stored and seen.namespace == NODE_LEASES
+        if is_collector and is_deleted and seen.at is not None and seen.writer and not seen.writer.impersonator:
+            self.deleted_pods.absences.add(ObjectAbsence(seen.at, NODE, "", seen.name))
 
     def _add_observation(self, seen: Observation) -> list[LeaseEvent]:
         self._note_whether_served(seen)
@@ -326,6 +356,7 @@ class ClusterHistory(Struct):
         if not self.is_of_a_lease(seen):
             self._note_unnamed(seen)
             return []
+        self._note_collection(seen)
         if seen.verb in _RENEWING and seen.writer and len(self.updating) < MAX_USERS:
             self.updating.add(seen.writer.user)
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from webhook.analysis.inputs.absences import interpret_absence, may_show_absence
 from webhook.analysis.inputs.audit_event import NOTHING, AuditEvent, Status, decode_event
 from webhook.analysis.inputs.documents import Document, LastLine
 from webhook.analysis.inputs.dry_runs import DeleteOptions, decode_delete_options, find_dry_run, is_never_dry
@@ -25,6 +26,7 @@ from webhook.analysis.inputs.items import (
     FenceReport,
     InputKind,
     LogEnd,
+    ObjectAbsence,
     Observation,
     PodActivity,
     PodDeletion,
@@ -82,7 +84,8 @@ def may_say_something(line: bytes) -> bool:
 
 
 def _may_say_more(line: bytes) -> bool:
-    return any(marker in line for marker in _MARKERS) or may_be_related_write(line) or may_be_pod_request(line)
+    is_marked = any(marker in line for marker in _MARKERS)
+    return is_marked or may_be_related_write(line) or may_be_pod_request(line) or may_show_absence(line)
 
 
 class LineFilter:
@@ -104,7 +107,7 @@ _failures: Final = msgspec.json.Decoder(list[Status])
 
 def interpret_event(
     document: Document,
-) -> Observation | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
+) -> Observation | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | ObjectAbsence | None:
     """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
     event = decode_event(document.text)
     if not _is_answered(event):
@@ -136,7 +139,7 @@ def _find_kind(event: AuditEvent) -> str | None:
 
 def _interpret_other_request(
     event: AuditEvent, document: Document
-) -> FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
+) -> FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | ObjectAbsence | None:
     """Return what a request says that is about no lease and no candidate."""
     if _FENCE_MARKER in document.text:
         return _interpret_fence(event, document)
@@ -145,6 +148,7 @@ def _interpret_other_request(
         or interpret_related_write(event)
         or interpret_pod_status(event)
         or interpret_pod_activity(event)
+        or interpret_absence(event)
     )
 
 

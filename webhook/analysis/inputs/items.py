@@ -554,7 +554,19 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     switched_off: str = ""
 
 
-AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | PodActivity | RelatedWrite
+class ObjectAbsence(Struct, frozen=True, gc=False):
+    """A pod or a node that was not there at `at`, in microseconds since 1970; `namespace` is "" of a node.
+
+    A request did not find it when it came, or had created another one of that name when it was answered.
+    """
+
+    at: int
+    kind: str
+    namespace: str
+    name: str
+
+
+AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | PodActivity | RelatedWrite | ObjectAbsence
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 

@@ -6,6 +6,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.analysis.history.audit_log.absences import Absences
+from webhook.analysis.inputs.absences import POD
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.request import NODE_USER, UserInfo
 from webhook.kubernetes.times import MINUTE
@@ -21,6 +23,10 @@ MAX_DELETIONS: Final = 16
 class DeletedPods(Struct):
     """The latest deletions, by namespace and name of the pod; that which was deleted last comes last."""
 
+    absences: Absences = field(default_factory=Absences)
+    """When pods, and other objects, were known to be gone."""
+    skew: int = 0
+    """The least difference between the clocks of the API servers, in microseconds, as far as is known."""
     _found: dict[tuple[str, str], list[PodDeletion]] = field(default_factory=dict)
 
     def add(self, deletion: PodDeletion) -> None:
@@ -54,7 +60,11 @@ class DeletedPods(Struct):
         """Return the deletions of what may be a pod, in order of time; one of a pod with another uid is left out."""
         found = self._found.get((namespace, name), ())
         own = sorted((one for one in found if not (one.uid and uid and one.uid != uid)), key=lambda one: one.at)
-        return [replace(one, is_surely_not_dry_run=one.is_surely_not_dry_run or _is_confirmed(one, own)) for one in own]
+        gone = self.absences.list_times(POD, namespace, name)
+        return [
+            replace(one, is_surely_not_dry_run=one.is_surely_not_dry_run or _is_confirmed(one, own, gone, self.skew))
+            for one in own
+        ]
 
 
 def _is_same_request(deletion: PodDeletion, other: PodDeletion) -> bool:
@@ -78,12 +88,17 @@ def is_kubelet(writer: Writer) -> bool:
     return writer.user.startswith(NODE_USER) and not writer.impersonator
 
 
-def _is_confirmed(deletion: PodDeletion, known: Sequence[PodDeletion]) -> bool:
-    """Return whether a kubelet confirmed a deletion, which then was no dry run, as nobody else had asked for one."""
-    confirmed = next((other.at for other in known if is_by_kubelet(other) and other.at >= deletion.at), None)
-    if confirmed is None:
+def _is_confirmed(deletion: PodDeletion, known: Sequence[PodDeletion], absent: Sequence[int], skew: int) -> bool:
+    """Return whether a deletion took the pod away, as nobody else had asked for one: then it was no dry run.
+
+    A kubelet confirms that its containers have ended, or the pod is `absent` at a later time.
+    """
+    kubelet = [other.at for other in known if is_by_kubelet(other)]
+    ends = [*(at for at in kubelet if at >= deletion.at), *(at for at in absent if at >= deletion.at + skew)]
+    if not ends:
         return False
-    earlier = [other.at for other in known if is_by_kubelet(other) and other.at < deletion.at]
+    confirmed = min(ends)
+    earlier = [at for at in (*kubelet, *absent) if at < deletion.at]
     since = max([confirmed - _WITHIN, *earlier])
     asked = [other for other in known if not is_by_kubelet(other) and since <= other.at <= confirmed]
     return asked == [deletion]

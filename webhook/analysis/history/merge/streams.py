@@ -12,6 +12,7 @@ from webhook.analysis.inputs.items import (
     Input,
     Item,
     LogEnd,
+    ObjectAbsence,
     Observation,
     PodActivity,
     PodDeletion,
@@ -26,6 +27,10 @@ AFTER_LOG: Final = SECOND
 which knows the writer too, should come first."""
 MAX_OPEN: Final = 500
 """Inputs that are read at the same time; a process may have 1024 open files, and a directory may hold more dumps."""
+_DATED: Final = (
+    LogEnd | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | ObjectAbsence | Observation
+)
+"""Items of an audit log, or that may be of one: those have the time of a request."""
 _MAX_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 
@@ -65,11 +70,7 @@ def _find_first_time(source: Input, latest: int, stamps: StampReader) -> int:
 
 def estimate_time(item: Item, latest: int, stamps: StampReader) -> int | None:
     """Return when something was seen, or else about when it was written; none after `latest` is believed."""
-    at = (
-        item.at
-        if isinstance(item, LogEnd | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | Observation)
-        else None
-    )
+    at = item.at if isinstance(item, _DATED) else None
     if at is None and isinstance(item, Observation):
         seen = date_by_itself(item, stamps)
         at = None if seen is None else seen + AFTER_LOG
