@@ -1,11 +1,12 @@
 """Several processes under one identity, and who took the lease as it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.claims.accounts import account, text
-from tests.factories import Document
+from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer
 from tests.history.observing import LEASE, View, follow_log, follow_watch, observe_all
 from tests.inputs.reading import read
@@ -75,6 +76,68 @@ def test_a_renewal_that_only_its_writer_dates_does_not_say_that_the_next_pod_cam
     before, tenure = histories.leases[LEASE].tenures
     assert tenure.began is Handover.REPLACED
     assert before.until == tenure.since == START + 12 * SECOND
+
+
+Deed = Callable[[FakeServer], None]
+
+
+def hand_over_after(*deeds: Deed) -> FakeServer:
+    """Twins of which the second renews 8 s after the first had, and after what happened to that."""
+    server, (_, second) = twins(2)
+    server.wait(1)
+    for deed in deeds:
+        deed(server)
+    server.wait(5)
+    second.lead(20)
+    return server
+
+
+def evict(server: FakeServer) -> None:
+    """Have alice evict the pod that renews, in a log that hides the options of that."""
+    hidden = put("user.username", "alice"), put("level", "Metadata"), drop("responseObject")
+    server.delete_pod("db-0", *hidden, is_eviction=True)
+
+
+def end_pod(server: FakeServer) -> None:
+    """Have the kubelet confirm that the pod has ended."""
+    server.wait(1)
+    server.delete_pod("db-0", put("user.username", "system:node:n1"))
+
+
+UNKNOWN_END = "the input does not show whether the one before had stopped"
+
+
+def test_a_pod_that_is_replaced_was_gone_if_the_log_shows_that() -> None:
+    server = hand_over_after(evict, end_pod)
+    said = text(account(follow_log(server), server.now))
+    assert "another pod renews it as leader (shop/db from pod db-1)" in said
+    assert "; pod db-0, which had renewed it, was evicted at 11:06:51Z by alice" in said
+    assert UNKNOWN_END not in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((), ()), ((evict,), ()), ((evict,), (end_pod,))],
+    ids=["nothing", "an eviction alone", "it ended later"],
+)
+def test_whether_a_pod_that_is_replaced_had_stopped_is_else_not_known(
+    before: tuple[Deed, ...], after: tuple[Deed, ...]
+) -> None:
+    server = hand_over_after(*before)
+    for deed in after:
+        deed(server)
+    assert UNKNOWN_END in text(account(follow_log(server), server.now))
+
+
+def test_pods_that_replace_one_another_under_a_name_are_one_holder() -> None:
+    """The headline, the lines and JSON say since when it is held, whoever renews it; the gap between them is one."""
+    server = hand_over_after()
+    found = account(follow_log(server), server.now)
+    said = text(found)
+    assert "leader holds it since 11:06:40Z, renewed" in said
+    assert "leader, since 11:06:40Z (" in said
+    assert "longest gap between two by the same holder: 8 s" in said
+    assert make_account_json(found)["held_since"].startswith("2026-11-18T11:06:40")
 
 
 def test_a_late_request_of_the_pod_before_is_no_sign_that_it_goes_on() -> None:

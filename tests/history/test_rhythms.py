@@ -52,6 +52,28 @@ def test_the_time_between_renewals_that_two_clocks_date_is_no_silence(is_claimed
     assert renewals.add(380 * SECOND, 15, is_claimed=not is_claimed) == 40 * SECOND
 
 
+@pytest.mark.parametrize(("is_claimed", "longest"), [(False, 320), (True, 2)], ids=["one clock", "another clock"])
+def test_the_time_until_another_process_renews_is_a_gap_if_one_clock_dates_both(
+    *, is_claimed: bool, longest: int
+) -> None:
+    renewals = make_renewals(*[2] * 10)
+    renewals.note_gap(340 * SECOND, is_claimed=is_claimed)
+    assert (renewals.longest, renewals.usual, list(renewals.silences)) == (longest * SECOND, 2 * SECOND, [])
+
+
+def test_a_few_short_intervals_at_first_are_not_the_usual_ones() -> None:
+    """So two API servers of one name begin, each of which renews every 10 s."""
+    renewals = make_renewals(0.2, 10, 0.2, 10, 0.3, 10, 10, 10, 10)
+    assert renewals.usual == 10 * SECOND
+    assert not list(renewals.silences)
+
+
+def test_a_few_outages_after_short_intervals_are_silences_as_long_as_they_are_not_alike() -> None:
+    renewals = make_renewals(2, 2, 2, 20, 30, 60, 25)
+    assert renewals.usual == 2 * SECOND
+    assert [one.length for one in renewals.silences] == [length * SECOND for length in (20, 30, 60, 25)]
+
+
 def test_what_nothing_dates_has_the_clock_of_what_it_follows() -> None:
     renewals = make_renewals(*[2] * 10)
     renewals.restart(20 * SECOND, is_claimed=True)

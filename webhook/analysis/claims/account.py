@@ -17,7 +17,7 @@ from webhook.analysis.claims.evidence.surroundings import NO_SURROUNDINGS, Surro
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
-from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Tenure, find_first_under_name
 from webhook.analysis.history.last_renewal import find_last_renewal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
@@ -90,6 +90,11 @@ class Account(Struct, frozen=True):
         if self.status:
             return self.status.holder
         return self.history.latest_tenure.holder if self.history.latest_tenure and not self.history.is_deleted else ""
+
+    @property
+    def first_tenure(self) -> Tenure | None:
+        """The tenure since which it is held under its present name, by one pod or by several after one another."""
+        return find_first_under_name(self.history.tenures) if self.tenure is not None else None
 
     @property
     def known_holder(self) -> str:

@@ -108,8 +108,11 @@ def _describe_dating_of_start(tenure: Tenure) -> str:
     return describe_dating(is_dated=tenure.beginning.is_dated, is_claimed=is_claimed)
 
 
-def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
-    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
+def describe_handover(tenure: Tenure, before: Tenure | None, ended: str = "") -> str:
+    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then.
+
+    `ended` says how the pod before had ended under the same name, if a log shows that.
+    """
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if not tenure.holder:
         begun = "was created" if tenure.began is Handover.CREATED else "was there"
@@ -144,7 +147,7 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
         return f"{took}; the lease had no duration, so it did not say until when{term}"
     if tenure.is_stand_in:
         return _describe_first_write(tenure)
-    handover = _describe_any_handover(tenure, before)
+    handover = _describe_any_handover(tenure, before, ended)
     dating = _describe_dating_of_start(tenure)
     free = _describe_claimed_free_time(tenure, before)
     return f"{handover}{term}{dating}{free}"
@@ -198,7 +201,7 @@ def _describe_taker(tenure: Tenure) -> tuple[str, str]:
     return f"{holder} took it", f" ({describe_writer(taker)})" if taker else ""
 
 
-def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
+def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) -> str:
     holder = format_name(tenure.holder)
     previous = format_name(tenure.previous) if tenure.previous else "the previous holder"
     gap = _describe_gap(tenure, before, previous)
@@ -222,7 +225,8 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
                 else f"{holder} created it{who}"
             )
         case Handover.REPLACED:
-            return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
+            how = ended or "the input does not show whether the one before had stopped"
+            return f"another pod renews it as {holder}{who}; {how}"
         case Handover.STOLEN:
             return _describe_replacement(tenure, before, f"{took}{who}", previous)
         case Handover.DELETED:

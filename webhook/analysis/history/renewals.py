@@ -120,6 +120,7 @@ class Renewals(Struct):
             self.intervals.append(gap)
             self._usual = None
         self._take_early()
+        self._relearn()
         self.restart(at)
         return gap if is_silence else None
 
@@ -129,6 +130,17 @@ class Renewals(Struct):
         if longest is not None:
             self.silences.extend(one for one in self._early if one.length > longest)
             self._early.clear()
+
+    def _relearn(self) -> None:
+        """Take silences for the usual intervals once they are more than those, and alike.
+
+        A few short intervals come first if a conflict had a renewal repeated, or two processes renew one lease.
+        """
+        known = [one.length for one in self.silences]
+        if len(known) > len(self.intervals) >= _MIN_INTERVALS and 5 * min(known) >= 4 * max(known):
+            self.intervals.extend(known)
+            self.silences.clear()
+            self._usual = None
 
     def resume(self, counted: CountedRenewals, at: int) -> None:
         """Take in a stretch of renewals, but for the last one, which was made at `at`."""
@@ -179,6 +191,14 @@ class Renewals(Struct):
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at, is_claimed=is_claimed)
+
+    def note_gap(self, at: int, *, is_claimed: bool | None) -> None:
+        """Note the time before the first renewal by another process of the same holder, which says nothing of rhythm.
+
+        `is_claimed`: its writer's clock alone dates it.
+        """
+        if self.last is not None and is_claimed == self.is_last_claimed:
+            self.longest = max(self.longest, at - self.last)
 
     def rejoin_holder(self, since: int) -> None:
         """Take back that a new holder began at a time: the previous holder had not stopped."""

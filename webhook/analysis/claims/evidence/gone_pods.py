@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.evidence.deleted_pods import find_first_request
-from webhook.analysis.claims.words import describe_by_writer, format_clock, name_deletion
+from webhook.analysis.claims.words import describe_by_writer, format_clock, format_name, name_deletion
 from webhook.analysis.history.audit_log.deleted_pods import is_by_force, is_by_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
@@ -50,8 +50,24 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     It was there when it renewed, so what is taken away first under its name after that is this pod, whatever comes
     under the same name later.
     """
-    own = tenure.processes.own if tenure.processes.is_process_known and not tenure.processes.others else None
-    if own is None or tenure.is_ambiguous:
+    is_known = tenure.processes.is_process_known and not tenure.is_ambiguous
+    return _find_gone(histories, tenure) if is_known else None
+
+
+def describe_end_of_replaced(histories: ClusterHistory, tenure: Tenure, since: int) -> str:
+    """Say how the pod that renewed in a tenure had ended before another one did under the same name, as a clause.
+
+    Whether it took the lease does not matter. "" if a log does not show that it had ended by `since`.
+    """
+    gone, own = _find_gone(histories, tenure), tenure.processes.own
+    if gone is None or own is None or gone.ended.at > since - histories.bounds.skew:
+        return ""
+    return f"pod {format_name(own.pod)}, which had renewed it, was {gone.describe_with_doubt(since)}"
+
+
+def _find_gone(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
+    own = tenure.processes.own if not tenure.processes.others else None
+    if own is None:
         return None
     since = tenure.last_of_identity - histories.bounds.skew
     known = histories.deleted_pods.list_deletions_by(own)

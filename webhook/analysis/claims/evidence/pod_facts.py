@@ -1,18 +1,22 @@
 """Facts from a log about the pods of a lease: those of its holders, and of its workload while no one held it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
-from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
+from webhook.analysis.claims.evidence.gone_pods import describe_end_of_replaced, find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest
+
+NO_ENDS: Final[Mapping[int, str]] = {}
 
 
 class PodFacts(Struct, frozen=True):
@@ -22,6 +26,8 @@ class PodFacts(Struct, frozen=True):
     """Deletions of the pods of its holders."""
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
+    ends_of_replaced: Mapping[int, str] = NO_ENDS
+    """Clauses about how pods had ended that others replaced under one name, by when those began to renew."""
     events: tuple[PodEvent, ...] = ()
     """Events of the pods of its workload while no one held it."""
     failing: tuple[FailingRun, ...] = ()
@@ -45,9 +51,16 @@ def find_pod_facts(
     found = PodFacts(
         deletions=tuple(find_holder_pod_deletions(histories, history, now)),
         gone=gone.describe_with_doubt(now) if gone is not None else "",
+        ends_of_replaced=_find_ends_of_replaced(histories, history) or NO_ENDS,
         events=list_pod_events(histories, history, refused, now),
         failing=find_failing_requests(histories, history, now),
         idle=find_idle_holder(histories, history, now),
         worked_at=find_last_work(histories, history, now),
     )
     return found if found != NO_POD_FACTS else NO_POD_FACTS
+
+
+def _find_ends_of_replaced(histories: ClusterHistory, history: LeaseHistory) -> Mapping[int, str]:
+    pairs = ((before, after) for before, after in pairwise(history.tenures) if after.began is Handover.REPLACED)
+    found = ((after.since, describe_end_of_replaced(histories, before, after.since)) for before, after in pairs)
+    return {since: clause for since, clause in found if clause}

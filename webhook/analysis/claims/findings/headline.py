@@ -195,8 +195,9 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         who = describe_holder_or_another(tenure) if tenure else holder
         return f"{who} has not renewed it{_describe_lateness(account, account.last_renewal)}{until}"
     since = ""
-    if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.beginning.is_unseen:
-        since = f" since {format_clock(tenure.since, now)}"
+    first = account.first_tenure
+    if first and first.is_since_known and first.began is not Handover.SEEN and not first.beginning.is_unseen:
+        since = f" since {format_clock(first.since, now)}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""

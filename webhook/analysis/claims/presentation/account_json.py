@@ -17,7 +17,8 @@ _MAX_TENURES: Final = 20
 
 def make_account_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
-    history, status, tenure, gaps = account.history, account.status, account.tenure, account.coverage.unrecorded
+    history, status, gaps = account.history, account.status, account.coverage.unrecorded
+    first = account.first_tenure if account.known_holder and account.written_later is None else None
     advice = advise_with_urgency(account)
     return {
         "namespace": history.namespace,
@@ -25,7 +26,7 @@ def make_account_json(account: Account) -> dict[str, Any]:
         "state": account.state.value,
         "headline": make_headline(account),
         "holder": account.known_holder or None,
-        "held_since": _find_since(tenure) if account.known_holder and account.written_later is None else None,
+        "held_since": _find_since(first),
         "last_renewal": _convert_time(account.last_renewal),
         "last_renewal_by": _convert_last_writer(account),
         "evidence": _name_evidence(status),

@@ -141,7 +141,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     elif not is_told:
         shown += _list_edited_holders(history)[-_MAX_LATEST:]
         shown += [_describe_set_back(one, one.set_back) for one in [*history.tenures][-2:] if one.set_back is not None]
-        shown += _find_last_handover(history)
+        shown += _find_last_handover(account)
     # That a lease is new explains one that is well.
     shown += [] if any(_is_loud(one) for one in account.findings) else _list_creation(history)
     shown += _list_changed_user(account)
@@ -174,8 +174,13 @@ def _list_telling_pod_events(account: Account) -> list[_Event]:
     return [(one.at, one.text) for one in telling if not (one.ending and any(one.ending in cause for cause in causes))]
 
 
-def _find_last_handover(history: LeaseHistory) -> list[_Event]:
+def _describe_handover(account: Account, tenure: Tenure, before: Tenure | None) -> str:
+    return describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
+
+
+def _find_last_handover(account: Account) -> list[_Event]:
     """Return how the present holder followed another one, or how the last one ended."""
+    history = account.history
     *before, last = [None, None, *history.tenures][-2:]
     if last is None:
         return []
@@ -184,7 +189,7 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
     previous = before[0]
     if previous is None:
         return _list_recreation(history)
-    text = describe_handover(last, previous)
+    text = _describe_handover(account, last, previous)
     # The advice counts those that are frequent.
     if history.changes >= _MANY_CHANGES and find_frequent_changes(history.tenures, history.moment) is None:
         text += f"; as far as the input shows, the holder changed {history.changes} times"
@@ -383,7 +388,7 @@ def _is_unremarkable(edit: LeaseEvent) -> bool:
 def _list_all(account: Account) -> Iterator[_Event]:
     history = account.history
     tenures = list(history.tenures)
-    handovers = dict(_list_handovers(tenures))
+    handovers = dict(_list_handovers(account, tenures))
     for number, (tenure, after) in enumerate(zip(tenures, chain(tenures[1:], [None]), strict=False)):
         # What is of one time stays in this order.
         yield from handovers.get(number, ())
@@ -398,14 +403,14 @@ def _list_all(account: Account) -> Iterator[_Event]:
     yield from _list_fenced_writes(history)
 
 
-def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Event]]]:
+def _list_handovers(account: Account, tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Event]]]:
     """Yield how each holder followed the one before, by its number; names that one pod wrote in turn are one event."""
     run: list[Tenure] = []
     for number, (before, tenure) in enumerate(with_previous(tenures)):
         after = tenures[number + 1] if number + 1 < len(tenures) else None
         is_next = before is not None and is_next_name(tenures, tenure, before)
         if not is_next or before is None:
-            yield number, [(tenure.since, describe_handover(tenure, before))]
+            yield number, [(tenure.since, _describe_handover(account, tenure, before))]
             continue
         run = [*(run or [before]), tenure]
         if after is None or not is_next_name(tenures, after, tenure):

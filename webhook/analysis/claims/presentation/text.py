@@ -298,7 +298,7 @@ def _list_waiting(account: Account) -> Iterator[tuple[str, ReadRun | None]]:
 
 
 def _format_since(account: Account) -> str:
-    tenure, now = account.tenure, account.now
+    tenure, now = account.first_tenure, account.now
     is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_stand_in
     is_late = account.written_later is not None
     if tenure is not None and is_seen and not is_late and not (tenure.beginning.is_since_own and tenure.since <= now):
@@ -328,7 +328,7 @@ def _describe_first_sight(account: Account) -> str:
     if stamp is None or stamp > account.now:
         return f"; since when is not known{_describe_acquire_time(account)}"
     # Each renewal dates the holder again where one field manager owns both.
-    seen = account.tenure.since if account.tenure is not None else stamp
+    seen = account.first_tenure.since if account.first_tenure is not None else stamp
     return f", since {format_clock(min(stamp, seen), account.now)} at the latest"
 
 

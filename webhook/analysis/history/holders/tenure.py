@@ -3,7 +3,7 @@
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -548,6 +548,18 @@ class Tenure(Struct):
         if self.began is Handover.SEEN and (self.beginning.is_since_own or who.names_own_pod):
             return True
         return not self.beginning.manager or self.manager in {"", self.beginning.manager}
+
+
+def find_first_under_name(tenures: Sequence[Tenure]) -> Tenure | None:
+    """Return the tenure since which the lease is held under its present name; None if there is none.
+
+    Pods that replaced one another under it did not let it expire: to the lease they are one holder.
+    """
+    first: Tenure | None = None
+    for first in reversed(tenures):
+        if first.began is not Handover.REPLACED:
+            break
+    return first
 
 
 def with_previous(tenures: Iterable[Tenure]) -> Iterator[tuple[Tenure | None, Tenure]]:

@@ -134,5 +134,7 @@ def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None
     """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
     is_expired = classify_write(tenure, tenure.kept_until, tenure.duration, step.write) is Handover.EXPIRED
     how = Handover.EXPIRED if is_expired else Handover.REPLACED
+    if not is_expired and step.history.kind is not InputKind.REVIEW and step.write.is_dated:
+        step.history.renewals.note_gap(at, is_claimed=step.write.has_claimed_time)
     end_tenure(step, tenure.last_renewal if is_expired else at, how)
     begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
