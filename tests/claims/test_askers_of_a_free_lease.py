@@ -6,14 +6,20 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, taken_after_tries, text
+from tests.factories import Tweak, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
+from tests.inputs.test_pod_requests import status_event
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.late_takers import find_late_takers
 from webhook.analysis.claims.presentation.account_json import make_account_json
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.kubernetes.times import format_micro_time
+
+USER = "system:serviceaccount:shop:db"
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
@@ -624,3 +630,64 @@ def test_who_is_turned_away_at_each_read_does_not_wait_for_the_lease(code: int, 
         db.renew()
         other.fail(code, message, verb="get")
     assert ("Waiting: db-1 (reads the lease again and again)" in text(account(follow_log(server), server.now))) is waits
+
+
+def restart_asker(
+    every: int = 10, *tweaks: Tweak, pod: str = "db-1", user: str = USER, is_asked_at_once: bool = True
+) -> FakeServer:
+    """A server on which db has expired, and a pod asks for it that restarts again and again, as its kubelet writes."""
+    server, others = abandoned()
+    for _ in range(60 // every):
+        if is_asked_at_once:
+            log_status(server, *tweaks)
+        server.log_request("shop/db", "get", user, pod, {"message": "no"}, 200)
+        together(every, *others)
+        if not is_asked_at_once:
+            server.log_request("shop/db", "get", user, pod, {"message": "no"}, 200)
+            together(every, *others)
+            log_status(server, *tweaks)
+            together(4, *others)
+    return server
+
+
+def log_status(server: FakeServer, *tweaks: Tweak) -> None:
+    """Have the kubelet of db-1 write its status."""
+    now = format_micro_time(server.now)
+    at = put("requestReceivedTimestamp", now), put("stageTimestamp", now)
+    server.log.append(status_event(*at, put("objectRef.name", "db-1"), *tweaks))
+
+
+def test_a_pod_that_restarts_before_it_may_take_the_lease() -> None:
+    server = restart_asker()
+    found = account(follow_log(server), server.now)
+    assert "Pod db-1 asks for it, and may be restarted before it has waited for 15 s; see its restarts" in advise(found)
+    assert advise(found).endswith("kubectl -n shop describe pod db-1; kubectl -n shop logs db-1 --previous")
+    assert "the kubelet of pod db-1, which asks for it, wrote the status of that at 11:0" in text(found)
+    assert any("then it may never have waited for 15 s" in line.text for line in list_latest(found))
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        restart_asker(20),
+        restart_asker(60),
+        restart_asker(10, put("user.username", "alice")),
+        restart_asker(10, put("objectRef.subresource", "binding"), put("verb", "create")),
+        restart_asker(10, put("objectRef.name", "db-2")),
+        restart_asker(10, is_asked_at_once=False),
+        restart_asker(10, pod=""),
+        restart_asker(10, user="alice"),
+    ],
+    ids=[
+        "it had the time to wait",
+        "it was written once",
+        "not by a kubelet",
+        "no status",
+        "another pod",
+        "it asked at other times",
+        "no pod",
+        "no account",
+    ],
+)
+def test_a_pod_of_which_nothing_hints_that_it_restarts(server: FakeServer) -> None:
+    assert "restart" not in text(account(follow_log(server), server.now))

@@ -148,6 +148,22 @@ def test_a_deletion_after_which_the_pod_was_gone_was_no_dry_run(tweaks: tuple[An
 
 
 @pytest.mark.parametrize(
+    ("deeds", "gone"),
+    [((log_missing(),), "deleted at 11:07:40Z by alice, and no kubelet confirmed that it ended"), ((), "")],
+    ids=["it was not found", "that is not shown"],
+)
+def test_a_pod_is_gone_that_was_not_found_after_its_deletion(deeds: tuple[Deed, ...], gone: str) -> None:
+    server, (db, mail, cart) = shop()
+    together(60, db, mail, cart)
+    delete("db-0", *HIDDEN)(server)
+    server.wait(0.1)
+    for deed in deeds:
+        deed(server)
+    together(40, mail, cart)
+    assert account(follow_log(server), server.now).pods.gone == gone
+
+
+@pytest.mark.parametrize(
     "deeds",
     [
         ((0.4, log_missing()),),

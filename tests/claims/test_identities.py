@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, text
+from tests.claims.test_deleted_pods import log_missing
 from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer
 from tests.history.observing import LEASE, View, follow_log, follow_watch, observe_all
@@ -117,8 +118,8 @@ def test_a_pod_that_is_replaced_was_gone_if_the_log_shows_that() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [((), ()), ((evict,), ()), ((evict,), (end_pod,))],
-    ids=["nothing", "an eviction alone", "it ended later"],
+    [((), ()), ((evict,), ()), ((evict,), (end_pod,)), ((evict, log_missing()), ())],
+    ids=["nothing", "an eviction alone", "it ended later", "its object alone is gone"],
 )
 def test_whether_a_pod_that_is_replaced_had_stopped_is_else_not_known(
     before: tuple[Deed, ...], after: tuple[Deed, ...]

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
+from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker, find_restarted_asker
 from webhook.analysis.claims.words import describe_writer, format_count, format_name, join_with_and
 from webhook.analysis.history.audit_log.refusal import ANONYMOUS
 from webhook.analysis.history.audit_log.waiting import Asking
@@ -32,6 +33,8 @@ class Askers(Struct, frozen=True):
     asking: tuple[tuple[Writer, Asking], ...]
     shows_reads: bool
     """The log has reads of the lease: without, it shows only who tried to write it."""
+    restarted: RestartedAsker | None = None
+    """The last one that asked, if it may be restarted before it has waited long enough."""
     is_log_sparse: bool = False
     """A part of this time looked like a hole in the log: another API server may have answered who asked."""
 
@@ -58,7 +61,15 @@ def find_askers(histories: ClusterHistory, history: LeaseHistory, status: LeaseS
     if others and not asking:
         return None
     is_sparse = history.continuity.sparse_since is None and bounds.was_sparse(since, until)
-    return Askers(since, until, tuple(asking), history.has_reads_of_holders, is_sparse)
+    last = asking[0] if asking else None
+    return Askers(
+        since,
+        until,
+        tuple(asking),
+        history.has_reads_of_holders,
+        restarted=find_restarted_asker(histories, *last, status.duration) if last is not None else None,
+        is_log_sparse=is_sparse,
+    )
 
 
 def may_take(history: LeaseHistory, who: Writer) -> bool:
@@ -71,8 +82,9 @@ def may_take(history: LeaseHistory, who: Writer) -> bool:
 def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Writer | None:
     """Return a process of the holder's account that reads an expired lease until the end, and does not take it.
 
-    It would have had the time: so the holder may renew the lease through an API server whose log is missing. None if
-    there is none, or if a watch, or the answer to a read, shows what every API server stored.
+    It would have had the time, unless it restarts again and again: so the holder may renew the lease through an API
+    server whose log is missing. None if there is none, or if a watch, or the answer to a read, shows what every API
+    server stored.
     """
     own, at = _find_own(history), status.takeable_at if status else None
     if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None:
@@ -85,7 +97,8 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
     for who, asking in history.requests.waiting.find_others(own, at + lasts):
         is_of_account = who.user == own.user and asking.code < 400
         goes_on = until - asking.last <= lasts and sum(1 for one in asking.times if one >= at) >= _AGAIN
-        if is_of_account and goes_on and not any(map(who.is_same, tried)):
+        is_restarted = find_restarted_asker(histories, who, asking, status.duration) is not None
+        if is_of_account and goes_on and not is_restarted and not any(map(who.is_same, tried)):
             return who
     return None
 

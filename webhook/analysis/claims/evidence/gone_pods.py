@@ -1,5 +1,6 @@
 """The pod of a former holder that is gone by now, and its log and status with it, as far as an audit log shows."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -9,8 +10,10 @@ from webhook.analysis.claims.words import describe_by_writer, format_clock, form
 from webhook.analysis.history.audit_log.deleted_pods import is_by_force, is_by_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
-from webhook.analysis.inputs.items import PodDeletion
+from webhook.analysis.inputs.absences import POD
+from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.objects import OwnerReference
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
 POD_COLLECTOR: Final = "system:serviceaccount:kube-system:pod-garbage-collector"
@@ -60,7 +63,7 @@ def describe_end_of_replaced(histories: ClusterHistory, tenure: Tenure, since: i
     Whether it took the lease does not matter. "" if a log does not show that it had ended by `since`.
     """
     gone, own = _find_gone(histories, tenure), tenure.processes.own
-    if gone is None or own is None or gone.ended.at > since - histories.bounds.skew:
+    if gone is None or own is None or not _takes_away(gone.ended) or gone.ended.at > since - histories.bounds.skew:
         return ""
     return f"pod {format_name(own.pod)}, which had renewed it, was {gone.describe_with_doubt(since)}"
 
@@ -72,6 +75,7 @@ def _find_gone(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     since = tenure.last_of_identity - histories.bounds.skew
     known = histories.deleted_pods.list_deletions_by(own)
     ended = next((one for one in known if one.at >= since and _takes_away(one)), None)
+    ended = ended or _find_last_before_absence(histories, own, known, since)
     if ended is None or any(at > ended.at for at in tenure.processes.requests_after_loss):
         return None
     first = find_first_request(tenure, own, tenure.last_of_identity)
@@ -87,6 +91,20 @@ def find_gone_owner(histories: ClusterHistory, namespace: str, pod: OwnerReferen
     asked = next((one for one in near if one.is_surely_not_dry_run and not is_by_kubelet(one)), None)
     last = ended or asked
     return GonePod(asked, last) if last is not None else None
+
+
+def _find_last_before_absence(
+    histories: ClusterHistory, own: Writer, known: Sequence[PodDeletion], since: int
+) -> PodDeletion | None:
+    """Return the deletion after which the pod was not there any more, though the log does not show what took it away.
+
+    So it is if nobody waits for a kubelet, in a log that hides the options of a deletion.
+    """
+    account = UserInfo(own.user).service_account
+    times = histories.deleted_pods.absences.list_times(POD, account[0] if account else "", own.pod)
+    gone = next((at for at in times if at >= since), None)
+    asked = [one for one in known if one.is_surely_not_dry_run and gone is not None and since <= one.at <= gone]
+    return asked[-1] if asked else None
 
 
 def _takes_away(deletion: PodDeletion) -> bool:

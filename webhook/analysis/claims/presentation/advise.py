@@ -36,6 +36,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_holder,
     make_command_for_pods,
     make_command_for_quota,
+    make_pod_of_writer,
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
@@ -46,6 +47,7 @@ from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
 from webhook.analysis.claims.evidence.related_writes import is_of_node
+from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker
 from webhook.analysis.claims.evidence.rollouts import describe_templates, describe_updates
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
@@ -714,8 +716,19 @@ def _advise_on_askers(account: Account) -> Advice | None:
     is_chosen = lease is not None and bool(lease.spec.strategy)
     if not who.pod or asking.code >= 400 or is_chosen:
         return None
+    if found.restarted is not None:
+        return _advise_on_restarts(found.restarted, make_pod_of_writer(account.history.namespace, who))
     sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
     return advise_on_log_of_writer(sentence, account.history.namespace, who, "")
+
+
+def _advise_on_restarts(found: RestartedAsker, pod: Pod) -> Advice:
+    """Return how to see why a pod restarts that would take the lease: what runs now has logged little."""
+    sentence = (
+        f"Pod {format_name(found.pod)} asks for it, and may be restarted before it has waited for {found.duration} s; "
+        "see its restarts, and why:"
+    )
+    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_command_for_log_of_pod(pod)} --previous", pod.names)
 
 
 def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:

@@ -83,7 +83,12 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += [(one.at, one.text) for one in account.pods.events]
-    beside += [*_list_failing(account), *_list_crossed_locks(account), *_list_single_readers(account)]
+    beside += [
+        *_list_failing(account),
+        *_list_crossed_locks(account),
+        *_list_restarts(account),
+        *_list_single_readers(account),
+    ]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -129,6 +134,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
     shown += [
         *_list_crossed_locks(account),
+        *_list_restarts(account),
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
@@ -158,6 +164,12 @@ def _list_crossed_locks(account: Account) -> list[_Event]:
     """Return that its holder and that of another lease asked for each other's."""
     crossed = account.surroundings.crossed
     return [] if crossed is None else [(crossed.since, crossed.describe(account.now))]
+
+
+def _list_restarts(account: Account) -> list[_Event]:
+    """Return that a pod which asks for the lease may be restarted again and again."""
+    found = account.askers.restarted if account.askers is not None else None
+    return [] if found is None else [(found.rounds[0], found.describe(account.now))]
 
 
 def _list_single_readers(account: Account) -> list[_Event]:
