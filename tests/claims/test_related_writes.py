@@ -628,6 +628,60 @@ def test_a_node_that_was_updated_was_not_to_be_deleted() -> None:
     assert "asked for the deletion of its Node" not in found
 
 
+TAINTED = put("requestObject", {"spec": {"taints": [{"key": "m", "effect": "NoExecute"}]}}), put("level", "Request")
+BY_TAINT = put("user.username", "system:serviceaccount:kube-system:node-controller")
+
+
+def evict_by_taint(*writes: tuple[float, str, tuple[Tweak, ...]], by: Tweak = BY_TAINT) -> str:
+    """A holder on n1 whose pod is deleted; nodes are written at seconds after that; another holder comes after 10 s."""
+    server, (db, mail, cart) = shop()
+    server.nodes = {"db-0": "n1"}
+    together(200, db, mail, cart)
+    server.wait(0.5)
+    at = server.now
+    for after, name, tweaks in writes:
+        server.now = at + int(after * SECOND)
+        node = put("objectRef", {"resource": "nodes", "name": name})
+        log_write(server, "nodes", "", node, put("verb", "patch"), *tweaks)
+    server.now = at
+    server.delete_pod("db-0", by)
+    db.release()
+    together(10, mail, cart)
+    server.elector("db-1", "shop/db").take()
+    server.log.sort(key=lambda event: event["stageTimestamp"])
+    return explain(server)
+
+
+@pytest.mark.parametrize("name", ["n1", "n2"])
+@pytest.mark.parametrize("after", [-1.5, 9.0])
+def test_taints_around_the_deletion_of_a_pod_for_a_taint_are_listed(name: str, after: float) -> None:
+    output = evict_by_taint((after, name, TAINTED))
+    assert f"Node {name} was updated by alice@example.org, which set the taint m:NoExecute" in output
+    assert (
+        "was deleted by kube-system/node-controller, as is a pod that does not tolerate a taint of its node" in output
+    )
+
+
+def test_in_a_log_without_bodies_a_write_just_before_to_the_node_of_the_pod_is_listed() -> None:
+    assert "Node n1 was updated by alice@example.org" in evict_by_taint((-1.5, "n1", ()))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        evict_by_taint((-1.5, "n2", ())),
+        evict_by_taint((-130, "n1", TAINTED)),
+        evict_by_taint((-20, "n1", ())),
+        evict_by_taint((20, "n1", TAINTED)),
+        evict_by_taint((-1.5, "n1", TAINTED), by=put("user.username", "bob")),
+        evict_by_taint((-1.5, "n1", (*TAINTED, BY_TAINT))),
+    ],
+    ids=["another node", "long before", "before", "later", "deleted by a person", "by the controller"],
+)
+def test_writes_to_nodes_that_need_not_have_led_to_a_deletion_for_a_taint_are_not_listed(output: str) -> None:
+    assert "Node n" not in output
+
+
 POD = "db-7d9c6b5f4-7hq2x"
 OFF = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=false"]}]}}}})
 ON = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=true"]}]}}}})

@@ -103,3 +103,56 @@ def test_a_taker_that_had_a_node_for_most_of_the_time_is_asked_itself() -> None:
     output = explain(play(taker_at=10))
     assert "got a node only" not in output
     assert "kubectl -n shop logs db-7c9d-x2x8b" in output
+
+
+def follow_late(*, deleted: float | None = 0, bound: float | None = None, followers: int = 2) -> str:
+    """A holder whose followers are deleted at a second after it gives its lease up, and a taker that comes late."""
+    server, (db, *others) = shop()
+    db.pod = OLD
+    names = [f"db-6f7d-x2x8{number}" for number in range(followers)]
+    pods = [server.elector(name, "shop/db", pod=name) for name in names]
+    db.ask()
+    if bound is None:
+        for pod in pods:
+            pod.ask()
+    together(20, db, *others)
+    db.release()
+    for second in range(2, 62, 2):
+        if second - 2 == deleted:
+            for name in names:
+                server.delete_pod(name)
+        together(2, *others)
+        if second == 56:
+            bind(server, TAKER)
+        if second == bound:
+            for pod in pods:
+                bind(server, pod.pod)
+                pod.ask()
+    taker = server.elector(TAKER, "shop/db", pod=TAKER)
+    taker.ask()
+    taker.take()
+    together(10, taker, *others)
+    return explain(server)
+
+
+def test_a_taker_that_came_late_was_alone_if_all_that_had_asked_before_were_deleted() -> None:
+    output = follow_late()
+    assert "; pods db-6f7d-x2x80 and db-6f7d-x2x81, which had asked for it, were deleted, too" in output
+    assert "No other pod was left that had asked for it. See why this one got no node before" in output
+    assert f"kubectl -n shop describe pod {TAKER}; kubectl get nodes -o custom-columns=" in output
+    assert "; pod db-6f7d-x2x80, which had asked for it, was deleted, too" in follow_late(followers=1)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        follow_late(deleted=None),
+        follow_late(deleted=20),
+        follow_late(deleted=None, bound=58),
+        follow_late(followers=16),
+    ],
+    ids=["they were not deleted", "they were deleted later", "they came later", "there may be more"],
+)
+def test_whether_another_pod_was_left_is_else_not_known(output: str) -> None:
+    assert "No other pod was left" not in output
+    assert "See why no other pod took the lease earlier" in output

@@ -18,6 +18,9 @@ GROUP: Final = "coordination.k8s.io"
 NODE_USER: Final = "system:node:"
 """What the name of a kubelet as a user begins with; that of its node follows."""
 NODE_CONTROLLER: Final = "system:serviceaccount:kube-system:node-controller"
+TAINT_EVICTORS: Final = frozenset({NODE_CONTROLLER, "system:serviceaccount:kube-system:taint-eviction-controller"})
+"""Who deletes pods that do not tolerate a taint of their node: the second one does so from Kubernetes 1.29 on, under a
+user of its own if it has one."""
 """Watches whether nodes are heard, and evicts pods from those that are not."""
 NULL: Final = Raw(b"null")
 

@@ -49,7 +49,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     surroundings = find_surroundings(histories, history, status, now, doubt)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
     writes = histories.list_related_writes()
-    related = find_related_writes(writes, history, unshown, refused_pods=refused_pods, failing=pods.failing)
+    related = find_related_writes(
+        writes, history, unshown, refused_pods=refused_pods, failing=pods.failing, deletions=pods.deletions
+    )
     runs_on = cause is not None and cause.runs_on
     subject = _make_subject(histories, history, status, now, seen_until=seen_until, runs_on=runs_on)
     found = [*find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.inputs.node_taints import describe_taints
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
 from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
 from webhook.kubernetes.times import get_instant, normalize
@@ -107,6 +108,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     if is_test_alone(event.verb, sent):
         return None
     change = describe_workload_change(event.verb, sent) if kind in WORKLOADS else WorkloadChange()
+    words = describe_taints(event.verb, sent) if kind == "Node" and not reference.subresource else change.words
     assert at is not None
     return RelatedWrite(
         at=at,
@@ -117,6 +119,6 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         writer=writer,
         is_surely_not_dry_run=is_dry_run is not None or is_never_dry(event),
         received=get_instant(normalize(event.request_received_timestamp)),
-        change=change.words,
+        change=words,
         switched_off=change.switched_off,
     )

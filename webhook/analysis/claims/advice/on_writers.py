@@ -15,6 +15,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_managers,
     make_command_for_node,
     make_command_for_nodes_of_pods,
+    make_command_for_pod,
     make_command_for_pod_of_writer,
     make_command_for_writers,
     make_options_to_act_as,
@@ -95,8 +96,11 @@ def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Wri
     return Advice(f"{sentence} To see the pods of that account:", pods)
 
 
-def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool) -> Advice:
-    """Return how to see what a process did before it took the lease; of one that came late, what others did."""
+def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool, is_only: bool = False) -> Advice:
+    """Return how to see what a process did before it took the lease; of one that came late, what others did.
+
+    `is_only`: no other was left that could have taken it, so it matters why this one came late.
+    """
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
         sentence = (
@@ -104,6 +108,12 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool)
             f"it writes as {describe_user(own)}, not with the token of a pod."
         )
         return advise_on_writer(sentence, history, own)
+    if not has_run and is_only and pod.name:
+        sentence = (
+            "No other pod was left that had asked for it. See why this one got no node before, and the taints of nodes:"
+        )
+        taints = "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"
+        return Advice(sentence, f"{make_command_for_pod(pod)}; {taints}", pod.names)
     if not has_run:
         sentence = (
             "See why no other pod took the lease earlier, for example in the events of the pods that existed then:"

@@ -19,6 +19,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodDeletion, Writer
+from webhook.kubernetes.request import TAINT_EVICTORS
 from webhook.kubernetes.times import SECOND
 
 
@@ -37,7 +38,13 @@ class HolderPodDeletion(Struct, frozen=True):
             return f"{pod}, was deleted, as its kubelet confirmed"
         doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
         by = describe_by_writer(self.deletion.writer)
-        return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
+        why = ", as is a pod that does not tolerate a taint of its node" if self.is_by_taint else ""
+        return f"{pod}, was {name_deletion(self.deletion)}{by}{why}{describe_grace(self.deletion)}{doubt}"
+
+    @property
+    def is_by_taint(self) -> bool:
+        """Whether Kubernetes deleted it because it does not tolerate a taint of its node."""
+        return self.deletion.writer.user in TAINT_EVICTORS and not self.deletion.writer.impersonator
 
 
 def find_holder_pod_deletions(

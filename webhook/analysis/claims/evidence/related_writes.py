@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
+from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
@@ -23,7 +24,7 @@ from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference
-from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
+from webhook.kubernetes.request import NODE_CONTROLLER, TAINT_EVICTORS, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
@@ -73,6 +74,7 @@ _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 _TERMINATING: Final = "because it is being terminated"
 """What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
+_NEVER: Final = 2**62
 _Run = tuple[int | None, int]
 """When the first and the last refusal of a run came; None if the first may be forgotten."""
 _Silence = tuple[int, int, Tenure | None]
@@ -124,18 +126,20 @@ def find_related_writes(
     *,
     refused_pods: Sequence[PodRequest],
     failing: Sequence[FailingRun],
+    deletions: Sequence[HolderPodDeletion] = (),
 ) -> Iterator[RelatedWrite]:
     """Yield the writes that may have to do with what happened to a lease, in the order of time.
 
     `unshown` is the takeover that casts doubt on how long the lease lasts, in a log of requests.
-    `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders.
+    `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders,
+    and `deletions` are those of their pods.
     """
     processes = _list_processes(history)
     accounts = (UserInfo(one.user).service_account for one in processes)
     # Each lease of an input asks this, and most writes are of other namespaces.
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
-    scene = _Scene(history, near, processes, refused_pods, failing, unshown)
+    scene = _Scene(history, near, processes, refused_pods, failing, unshown, deletions)
     missing = _find_missing(near, history)
     for write in near:
         # If the rights were of a role that was deleted, as the answers say, no other role matters.
@@ -206,6 +210,7 @@ class _Scene(Struct, frozen=True, dict=True):
     refused_pods: Sequence[PodRequest]
     failing: Sequence[FailingRun]
     unshown: UnshownDuration | None
+    deletions: Sequence[HolderPodDeletion] = ()
 
     @cached_property
     def runs(self) -> Mapping[str, Sequence[_Run]]:
@@ -306,6 +311,22 @@ def _is_of_node_of_holder(write: RelatedWrite, scene: _Scene) -> bool:
         start - _NEAR <= write.at <= end and (is_own or (tenure is not None and tenure.processes.node == write.name))
         for start, end, tenure in (*scene.silences, *ends)
     )
+
+
+def _may_explain_taint(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a write may have tainted the node of a holder's pod that was deleted for that, or ended it.
+
+    Until the next holder came, any node counts: the taint of another one may have kept its pods from running there.
+    """
+    if write.kind != _NODE or write.writer.user in TAINT_EVICTORS or write.verb == "deleted":
+        return False
+    for one in scene.deletions:
+        until = min((after.since for after in scene.history.tenures if after.since > one.deletion.at), default=_NEVER)
+        is_cause = write.name == one.tenure.processes.node and 0 <= one.deletion.at - write.at <= _UNTIL_KNOWN
+        is_near = bool(write.change) and write.at - one.deletion.at >= -_NEAR and write.at <= until
+        if one.is_by_taint and (is_cause or is_near):
+            return True
+    return False
 
 
 def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
@@ -476,6 +497,7 @@ _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _may_explain_failures,
     _may_explain_edit,
     _may_explain_by_node,
+    _may_explain_taint,
     _may_explain_pods,
     _is_of_deleted_owner,
     _may_explain_rewriting,

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.askers import SHORTEST
+from webhook.analysis.claims.evidence.askers import SHORTEST, join_names
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_conflicts
+from webhook.analysis.claims.evidence.unasking_pods import find_bound
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
 from webhook.analysis.claims.handovers import find_duration_edit
@@ -23,12 +24,15 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import PodAct, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 
 _LEAST_PAUSES: Final = 2
+_AT_ONCE: Final = 5 * SECOND
+"""Within how long the pods of a workload are deleted that are deleted together."""
 _PATIENCE: Final = 5 * SECOND
 """The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
 
@@ -126,6 +130,8 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     """The log has no request at all for a part of that time."""
     bound_at: int | None = None
     """When its pod got a node meanwhile; None if the log does not show that."""
+    gone: Sequence[str] = ()
+    """The other pods that had asked for the lease, if all of them were deleted by then, or just after."""
 
     @property
     def taker(self) -> str:
@@ -227,6 +233,7 @@ def _claim_late_taker(
         is_logged=is_logged,
         has_hole=bounds.has_hole(since, after.since),
         bound_at=_find_binding(histories, after, since),
+        gone=_find_gone_askers(histories, history, before, after, since),
     )
     # A process whose own writes conflict meanwhile does not wait.
     edit = None if late.conflicts else _find_last_edit(history, before, after)
@@ -254,7 +261,7 @@ def _claim_late_taker(
     freed = "it was freed" if is_released else "it had expired"
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
-    advice = advise_on_late_taker(history, after, has_run=not late.came_late)
+    advice = advise_on_late_taker(history, after, has_run=not late.came_late, is_only=bool(late.gone))
     return make_claim(
         history,
         "taken-late",
@@ -314,7 +321,16 @@ def _explain_binding(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged and late.came_late else None
     if late.bound_at is None or silent is None or late.bound_at > silent[1]:
         return None
-    return _Explanation("silent", _describe_binding(late.bound_at, late.now), silent)
+    return _Explanation("silent", f"{_describe_binding(late.bound_at, late.now)}{_describe_gone(late)}", silent)
+
+
+def _describe_gone(late: _LateTakeover) -> str:
+    """Return the end of a clause: that no pod was left that had asked for the lease; "" if one may have been."""
+    if not late.gone:
+        return ""
+    which, were = ("pods", "were") if len(late.gone) > 1 else ("pod", "was")
+    names = join_names([format_name(one) for one in late.gone])
+    return f"; {which} {names}, which had asked for it, {were} deleted, too"
 
 
 def _describe_binding(at: int, now: int) -> str:
@@ -431,6 +447,32 @@ def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int |
     requests = histories.pod_requests.list_about(account[0], own.pod)
     times = [one.at for one in requests if one.act is PodAct.BOUND and since < one.at < after.since]
     return max(times, default=None)
+
+
+def _find_gone_askers(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, since: int
+) -> Sequence[str]:
+    """Return the other pods of the taker's account that asked for the lease, if all were deleted when it was freed.
+
+    () if there was none, or if one may have run on: what got a node only later did not run then.
+    """
+    own, last = after.processes.own, before.processes.own
+    account = UserInfo(own.user).service_account if own else None
+    if own is None or account is None:
+        return ()
+    askers = history.requests.accounts.get(own.user, set())
+    if len(askers) >= MAX_LISTED:
+        return ()  # there may have been more
+    others = sorted(askers - {own.pod, last.pod if last else ""})
+    there = [one for one in others if (find_bound(histories, account[0], one) or 0) <= since]
+    are_gone = all(_is_deleted_by(histories, account[0], one, since + _AT_ONCE) for one in there)
+    return there if are_gone else ()
+
+
+def _is_deleted_by(histories: ClusterHistory, namespace: str, pod: str, at: int) -> bool:
+    """Return whether the deletion of a pod was asked for by an instant."""
+    known = histories.deleted_pods.list_deletions_of(namespace, pod, "")
+    return any(one.is_surely_not_dry_run and one.at <= at for one in known)
 
 
 _EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
