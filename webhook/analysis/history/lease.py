@@ -20,6 +20,7 @@ from webhook.analysis.history.known_status import date_known_renewal, doubt_expi
 from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
+from webhook.analysis.history.serving_addresses import ServingAddresses
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
 from webhook.analysis.history.visibility.clock_steps import ClockSteps
 from webhook.analysis.history.visibility.continuity import Continuity, VisibilityChange
@@ -93,6 +94,8 @@ class LeaseHistory(Struct):
     patched_owners: frozenset[str | None] = frozenset()
     """The uids of owners that a patch set since the latest state."""
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
+    serving_addresses: ServingAddresses = field(default_factory=ServingAddresses)
+    """Of the identity lease of an API server, from where it is renewed."""
     rival: Rival = field(default_factory=Rival)
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""

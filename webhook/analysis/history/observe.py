@@ -7,10 +7,13 @@ links them (`continuity`), and what an audit log shows beside (`requests`).
 
 from msgspec.structs import replace
 
+from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.audit_log.requests import note_request_of_holder
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.rival import estimate_patience
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead, UnloggedWrites
+from webhook.analysis.history.serving_addresses import ADDRESS
 from webhook.analysis.history.steps.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.steps.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
 from webhook.analysis.history.steps.states import take_state
@@ -66,6 +69,7 @@ def _take_stored(step: Step) -> None:
     history.stores.hear(step.seen)
     _store_state_before(step)
     _store(step)
+    _note_serving_address(step)
     history.stored_write = step.write
     is_watched = step.seen.is_watched or step.seen.input_kind is InputKind.WATCH
     history.watch = step.seen.place.path if is_watched else ""
@@ -80,6 +84,16 @@ def _take_stored(step: Step) -> None:
         history.requests.waiting.restart(history.moment)
     _note_visibility(step, goes_on=goes_on)
     _report_sharing(step)
+
+
+def _note_serving_address(step: Step) -> None:
+    """Note from where an API server renewed its identity lease: another writer leaves the address as it was."""
+    history, seen = step.history, step.seen
+    is_own = seen.writer is None or seen.writer.user in {"", API_SERVER}
+    if not (is_own and isinstance(seen.object, Lease) and is_identity_of_api_server(history.namespace, history.name)):
+        return
+    if address := (seen.object.metadata.annotations or {}).get(ADDRESS):
+        history.serving_addresses.note(address, history.moment)
 
 
 def _is_unlogged(step: Step) -> bool:

@@ -59,6 +59,7 @@ from webhook.analysis.claims.findings.refused_candidates import advise_on_refuse
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.thefts import is_taken_by_stranger
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
+from webhook.analysis.claims.findings.two_servers import find_two_servers
 from webhook.analysis.claims.handovers import (
     FrequentChanges,
     find_frequent_changes,
@@ -573,7 +574,8 @@ def _advise_on_work_of_writer(account: Account) -> Advice | None:
 def _advise_on_users(account: Account) -> Advice | None:
     """Return what to do about others that use the lease as it seems not to be meant; None if none is known to."""
     history = account.history
-    odd = find_taken_back(history) or find_two_addresses(history) or _find_changed_user(account)
+    servers = find_two_servers(history)
+    odd = find_taken_back(history) or servers or find_two_addresses(history) or _find_changed_user(account)
     if odd is not None:
         return odd.advise(history)
     if updates := find_conflicting_updates(history):

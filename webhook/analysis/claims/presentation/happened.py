@@ -28,6 +28,7 @@ from webhook.analysis.claims.findings.conflicting_updates import find_conflictin
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
+from webhook.analysis.claims.findings.two_servers import find_two_servers
 from webhook.analysis.claims.handover_clauses import (
     describe_edit,
     describe_handover,
@@ -138,7 +139,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
-    shown += [*_list_unshown_durations(account), *_list_two_addresses(history)]
+    shown += [*_list_unshown_durations(account), *_list_two_addresses(history), *_list_two_servers(account)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
@@ -409,6 +410,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
     yield from _list_refused_writes(history)
     yield from _list_slow_writes(history)
     yield from _list_two_addresses(history)
+    yield from _list_two_servers(account)
     yield from _list_conflicts(account)
     yield from _list_accepted_writes(history)
     yield from _list_other_writes(history)
@@ -638,6 +640,12 @@ def _list_unshown_durations(account: Account) -> list[_Event]:
     """Return the doubt about how long the lease lasts, as a log of requests raises it."""
     found = account.unshown_duration
     return [] if found is None else [(found.since, found.describe(account.now))]
+
+
+def _list_two_servers(account: Account) -> list[_Event]:
+    """Return that several API servers renew an identity lease."""
+    found = find_two_servers(account.history)
+    return [(found.start, found.describe(account.now))] if found is not None else []
 
 
 def _list_two_addresses(history: LeaseHistory) -> list[_Event]:
