@@ -4,7 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import put
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, follow_log, follow_metadata
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
@@ -59,7 +59,21 @@ def test_for_how_long_a_pod_may_go_on_after_its_deletion_is_said(seconds: int, w
     server.delete_pod("db-0", put("user", {"username": "alice"}), options, uid="u-0")
     db.lead(10)
     (fact,) = facts_of(account(follow_log(server), server.now))
-    assert fact.message == f"pod db-0, which held it, {words}"
+    assert fact.message == f"pod db-0, which held it, {words}, and went on renewing it for 10 s"
+
+
+def test_by_clocks_that_differ_it_is_not_known_whether_a_pod_went_on_after_its_deletion() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    db = server.elector("db-0", "shop/db")
+    db.lead(60)
+    server.delete_pod("db-0", uid="u-0")
+    db.lead(10)
+    histories = follow_log(server)
+    histories.bounds.skew = 20 * SECOND
+    (fact,) = facts_of(account(histories, server.now))
+    assert "went on" not in fact.message
+    (written,) = facts_of(account(follow_metadata(server), server.now))
+    assert written.message.endswith(", and went on writing it for 10 s")
 
 
 def test_the_latest_deletion_of_a_pod_is_shown_without_verbose() -> None:

@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.evidence.askers import Askers
+from webhook.analysis.claims.evidence.choosers import ChangeOfChooser, find_change_of_chooser
 from webhook.analysis.claims.evidence.other_candidates import OtherCandidates, find_other_candidates
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing, find_unanswered_ping
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
@@ -28,6 +29,8 @@ class ElectionFacts(Struct, frozen=True):
     """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
+    change_of_chooser: ChangeOfChooser | None = None
+    """How the API server that chooses changed while the lease had no holder that renewed it."""
     unserved_at: int | None = None
     """The last answer of an API server that it does not serve LeaseCandidates, if the election is coordinated."""
 
@@ -53,6 +56,7 @@ def find_election_facts(
         refused_candidates=list_refused_candidates(histories, history),
         other_candidates=find_other_candidates(histories, history, askers),
         unanswered=find_unanswered_ping(histories, history),
+        change_of_chooser=find_change_of_chooser(histories, history),
         unserved_at=histories.unserved_at if is_coordinated else None,
     )
     return found if found != NO_ELECTION_FACTS else NO_ELECTION_FACTS

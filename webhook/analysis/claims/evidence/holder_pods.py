@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,9 @@ from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.request import TAINT_EVICTORS
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, format_length
+
+_LONG: Final = 5 * SECOND
 
 
 class HolderPodDeletion(Struct, frozen=True):
@@ -28,6 +31,8 @@ class HolderPodDeletion(Struct, frozen=True):
 
     tenure: Tenure
     deletion: PodDeletion
+    is_order_known: bool = True
+    """False if the clocks of API servers differ, so that it may have come after what it seems to precede."""
 
     @property
     def text(self) -> str:
@@ -39,7 +44,17 @@ class HolderPodDeletion(Struct, frozen=True):
         doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
         by = describe_by_writer(self.deletion.writer)
         why = ", as is a pod that does not tolerate a taint of its node" if self.is_by_taint else ""
-        return f"{pod}, was {name_deletion(self.deletion)}{by}{why}{describe_grace(self.deletion)}{doubt}"
+        how = f"{name_deletion(self.deletion)}{by}{why}{describe_grace(self.deletion)}"
+        return f"{pod}, was {how}{doubt}{self._describe_last_work()}"
+
+    def _describe_last_work(self) -> str:
+        """Say for how long its process went on, as the end of a clause: it may, until its time to end is over."""
+        went_on = self.tenure.last_renewal - self.deletion.at
+        is_known = self.is_order_known and self.deletion.is_surely_not_dry_run and self.tenure.processes.is_last_known
+        if went_on < _LONG or not is_known:
+            return ""
+        verb = "writing" if self.tenure.is_stand_in else "renewing"
+        return f", and went on {verb} it for {format_length(went_on)}"
 
     @property
     def is_by_taint(self) -> bool:
@@ -62,7 +77,8 @@ def find_holder_pod_deletions(
         within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure)]
         if len(within) == 1 and after is not None and _is_gone_by(within[0], histories, tenure, after, found):
             within = [replace(within[0], is_surely_not_dry_run=True)]
-        yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
+        is_order_known = histories.bounds.skew <= SECOND
+        yield from (HolderPodDeletion(tenure, one, is_order_known) for one in sorted(within, key=is_by_kubelet)[:1])
 
 
 def _is_gone_by(

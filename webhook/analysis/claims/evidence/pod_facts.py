@@ -10,6 +10,7 @@ from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_f
 from webhook.analysis.claims.evidence.gone_pods import describe_end_of_replaced, find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
+from webhook.analysis.claims.evidence.paused_together import PausedPods, find_paused_together
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
@@ -30,6 +31,8 @@ class PodFacts(Struct, frozen=True):
     """Clauses about how pods had ended that others replaced under one name, by when those began to renew."""
     events: tuple[PodEvent, ...] = ()
     """Events of the pods of its workload while no one held it."""
+    paused: PausedPods | None = None
+    """The pods of one node that paused with a holder that another one followed, while the node did not."""
     failing: tuple[FailingRun, ...] = ()
     """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
@@ -53,6 +56,7 @@ def find_pod_facts(
         gone=gone.describe_with_doubt(now) if gone is not None else "",
         ends_of_replaced=_find_ends_of_replaced(histories, history) or NO_ENDS,
         events=list_pod_events(histories, history, refused, now),
+        paused=find_paused_together(histories, history),
         failing=find_failing_requests(histories, history, now),
         idle=find_idle_holder(histories, history, now),
         worked_at=find_last_work(histories, history, now),

@@ -90,6 +90,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
+    beside += [*_list_change_of_chooser(account), *_list_paused(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -136,6 +137,8 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [
         *_list_crossed_locks(account),
         *_list_restarts(account),
+        *_list_change_of_chooser(account),
+        *_list_paused(account),
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
@@ -165,6 +168,18 @@ def _list_crossed_locks(account: Account) -> list[_Event]:
     """Return that its holder and that of another lease asked for each other's."""
     crossed = account.surroundings.crossed
     return [] if crossed is None else [(crossed.since, crossed.describe(account.now))]
+
+
+def _list_paused(account: Account) -> list[_Event]:
+    """Return that pods of one node paused together, as a holder that another one followed."""
+    found = account.pods.paused
+    return [] if found is None else [(found.start, found.describe(account.now))]
+
+
+def _list_change_of_chooser(account: Account) -> list[_Event]:
+    """Return that another API server was to choose a holder, as that which was to had fallen silent."""
+    found = account.election.change_of_chooser
+    return [] if found is None else [(found.at, found.describe(account.now))]
 
 
 def _list_restarts(account: Account) -> list[_Event]:

@@ -1,0 +1,76 @@
+"""Pods of one node that made no request for their leases at one time, while the kubelet of that node went on.
+
+In: a holder that another one followed, and that asked for its lease again. Out: which pods paused with it. So it is if
+pods are cut off from the API server and their node is not, as when the address of a Service leads nowhere there.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.words import format_clock, format_name, join_with_and
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.times import SECOND
+
+_ROUND: Final = 4 * SECOND
+"""How far apart pods begin and end to be silent that are cut off, and connected again, together: they ask in turn."""
+_MAX_NAMED: Final = 3
+
+
+class PausedPods(Struct, frozen=True):
+    """A pod of a node, the others that paused with it, and from when to when, in microseconds since 1970."""
+
+    pod: str
+    others: tuple[str, ...]
+    node: str
+    start: int
+    end: int
+
+    def describe(self, now: int) -> str:
+        """Say which pods paused, and that their node did not."""
+        named = [f"pod {format_name(one)}" for one in self.others[:_MAX_NAMED]]
+        named += [f"{len(self.others) - _MAX_NAMED} more"] if len(self.others) > _MAX_NAMED else []
+        until = format_clock(self.end, now)
+        return (
+            f"the log has no request for its lease by pod {format_name(self.pod)} until {until}, nor by "
+            f"{join_with_and(named)} for another, all on node {format_name(self.node)}, whose own lease was renewed: "
+            "they may have been cut off from the API server, or paused"
+        )
+
+
+def find_paused_together(histories: ClusterHistory, history: LeaseHistory) -> PausedPods | None:
+    """Return which pods paused with the latest holder that another one followed; None if none did, or its node too."""
+    *before, after = [None, None, *history.tenures][-2:]
+    previous = before[0]
+    if previous is None or after is None or not previous.processes.requests_after_loss or not previous.processes.node:
+        return None
+    node, own = previous.processes.node, previous.processes.own
+    end = previous.processes.requests_after_loss[0]
+    start = max((at for at in previous.processes.requests if at < end), default=None)
+    kubelet = histories.leases.get((NODE_LEASES, node))
+    if start is None or own is None or not own.pod or kubelet is None or histories.bounds.skew > SECOND:
+        return None
+    goes_on = kubelet.renewals.has_renewals_around(start, end) and not kubelet.renewals.find_longest_silence(start, end)
+    if end - start <= 2 * _ROUND or not goes_on or not histories.shows_all_requests(history, start, end):
+        return None
+    others = sorted(set(_list_paused(histories, history, node, start, end)))
+    return PausedPods(own.pod, tuple(others), node, start, end) if others else None
+
+
+def _list_paused(histories: ClusterHistory, history: LeaseHistory, node: str, start: int, end: int) -> Iterator[str]:
+    """Yield the pods of the node that held other leases and paused from about the one time to the other."""
+    for other in histories.leases.values():
+        for tenure in other.tenures if other is not history else ():
+            own = tenure.processes.own
+            if tenure.processes.node == node and own is not None and own.pod and _has_paused(tenure, start, end):
+                yield own.pod
+
+
+def _has_paused(tenure: Tenure, start: int, end: int) -> bool:
+    requests = sorted((*tenure.processes.requests, *tenure.processes.requests_after_loss))
+    return any(abs(last - start) <= _ROUND and abs(first - end) <= _ROUND for last, first in pairwise(requests))
