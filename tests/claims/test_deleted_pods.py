@@ -479,7 +479,9 @@ def list_pod_deletions(server: FakeServer) -> list[str]:
 
 def test_a_pod_that_held_a_lease_was_deleted() -> None:
     server, _ = play((-28, delete()))
-    assert list_pod_deletions(server) == ["pod db-0, which held it, was deleted by kube-system/replicaset-controller"]
+    assert list_pod_deletions(server) == [
+        "pod db-0, which held it, was deleted by kube-system/replicaset-controller, and went on renewing it for 28 s"
+    ]
 
 
 def test_the_pod_before_a_holder_of_its_name_did_not_hold_it_when_the_log_begins() -> None:
@@ -498,7 +500,9 @@ def test_who_asked_for_a_deletion_is_named_before_the_kubelet_that_confirms_it()
     confirmed = play((-28, kubelet()))[0]
     assert list_pod_deletions(confirmed) == ["pod db-0, which held it, was deleted, as its kubelet confirmed"]
     asked = play((-30, kubelet()), (-28, by("alice")))[0]
-    assert list_pod_deletions(asked) == ["pod db-0, which held it, was deleted by alice"]
+    assert list_pod_deletions(asked) == [
+        "pod db-0, which held it, was deleted by alice, and went on renewing it for 28 s"
+    ]
 
 
 def test_a_kubelet_is_not_who_evicts_the_pods_of_holders() -> None:

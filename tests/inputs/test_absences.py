@@ -20,7 +20,7 @@ def missing_pod_event(*tweaks: Tweak) -> Document:
     )
 
 
-NODE = (put("objectRef", {"resource": "nodes", "name": "n1", "apiVersion": "v1"}),)
+NODE = put("objectRef.resource", "nodes"), drop("objectRef.namespace"), put("objectRef.name", "n1")
 CREATED = (put("verb", "create"), put("responseStatus", {"metadata": {}, "code": 201}))
 
 
