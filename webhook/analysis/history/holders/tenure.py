@@ -555,11 +555,8 @@ def find_first_under_name(tenures: Sequence[Tenure]) -> Tenure | None:
 
     Pods that replaced one another under it did not let it expire: to the lease they are one holder.
     """
-    first: Tenure | None = None
-    for first in reversed(tenures):
-        if first.began is not Handover.REPLACED:
-            break
-    return first
+    oldest = tenures[0] if tenures else None
+    return next((one for one in reversed(tenures) if one.began is not Handover.REPLACED), oldest)
 
 
 def with_previous(tenures: Iterable[Tenure]) -> Iterator[tuple[Tenure | None, Tenure]]:
