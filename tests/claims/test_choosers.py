@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.claims.test_coordinated import STRATEGY, chooses, start_coordinated
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import follow_log
+from tests.history.observing import advise, follow_log
 from webhook.analysis.claims.presentation.happened import list_latest
 
 CHOOSER = "kube-system/leader-election-controller"
@@ -38,6 +38,8 @@ def test_another_api_server_was_to_choose_before_it_chose_a_holder() -> None:
     server = follow_chooser()
     found = account(follow_log(server), server.now)
     assert CHANGED in text(found)
+    assert "which lost the lease. Look at the API server cp-2_1, which chose before, too: " in advise(found)
+    assert advise(found).endswith("; kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity")
     assert any(CHANGED in line.text for line in list_latest(found))
 
 

@@ -40,7 +40,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
-from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
+from webhook.analysis.claims.evidence.api_servers import API_SERVERS, advise_after_end_of_api_server
 from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
@@ -396,7 +396,13 @@ def _advise_on_warnings(account: Account, known: Sequence[Claim]) -> Advice:
     # That no one took it for long is often explained by another finding.
     last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
     lost = _find_last_loss(known)
-    return _advise_on_finding(_find_theft_before(account, lost) or lost or next(replaced, last))
+    advice = _advise_on_finding(_find_theft_before(account, lost) or lost or next(replaced, last))
+    chooser = account.election.change_of_chooser
+    if lost is None or chooser is None:
+        return advice
+    server = f"Look at the API server {format_name(chooser.before)}, which chose before, too:"
+    commands = [one for one in (advice.command, API_SERVERS) if one]
+    return replace(advice, sentence=f"{advice.sentence.rstrip(':.')}. {server}", command="; ".join(commands))
 
 
 def _advise_on_mutation(account: Account, known: Sequence[Claim]) -> Advice | None:
