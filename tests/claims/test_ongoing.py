@@ -13,13 +13,16 @@ MINUTE_AGO = NOW - 60 * SECOND
 EVENTS = ("leader-lost", "lease-stolen", "lease-deleted", "holder-removed", "foreign-release", "write-refused")
 
 
-def make(check: str, over_since: int | None = MINUTE_AGO, cause: str = "", **arguments: object) -> Claim:
+def make(
+    check: str, over_since: int | None = MINUTE_AGO, cause: str = "", when: str = "", **arguments: object
+) -> Claim:
     return Claim(
         check=check,
         severity=Severity.WARNING,
         message="it happened",
         over_since=over_since,
         cause=cause,
+        when=when,
         arguments=arguments,
     )
 
@@ -74,3 +77,14 @@ def test_a_finding_that_stands_for_many_requests_says_how_many() -> None:
         "at least 2 more, the last: 43 by shop/db from pod db-3, the last one at 11:59:00Z"
     )
     assert describe_earlier([make("read-refused", None)], NOW) == "1 more"
+
+
+def test_an_earlier_deletion_names_who_deleted_the_lease_and_when_not_whose_it_was() -> None:
+    known = WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3"))
+    deleted = make("lease-deleted", previous="db-0", by=known, when="at 11:58:58Z")
+    assert describe_earlier([deleted], NOW) == "1 earlier, by shop/db from pod db-3 at 11:58:58Z"
+    seen = make("lease-deleted", previous="db-0", by=WriteAuthor(), when="between 11:58:58Z and 11:59:00Z")
+    assert describe_earlier([seen], NOW) == "1 earlier, between 11:58:58Z and 11:59:00Z"
+    undated = make("lease-deleted", previous="db-0", by=known)
+    assert describe_earlier([seen, undated], NOW) == "2 earlier, the last by shop/db from pod db-3"
+    assert describe_earlier([make("lease-deleted", previous="db-0")], NOW) == "1 earlier"

@@ -112,13 +112,15 @@ class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
     `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,
     None if that is not known, or does not apply. `at` places it among what happened; None if it is of no moment.
     `why` is the part of `message` that says why a holder is silent, or was until it lost the lease, as a sentence; ""
-    if it has none. `pods` are those that the command shows, see `Advice`.
+    if it has none; `when` is the part that says when something happened, where that is not when it was over. `pods`
+    are those that the command shows, see `Advice`.
     """
 
     advice: str = ""
     pods: tuple[str, ...] = ()
     cause: str = ""
     why: str = ""
+    when: str = ""
     over_since: int | None = None
     at: int | None = None
     arguments: Mapping[str, object] = {}

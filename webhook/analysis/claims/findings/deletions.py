@@ -79,6 +79,7 @@ def claim_deletion(
         message,
         advice,
         "deleted",
+        when=_describe_moment(history, before, after, now),
         over_since=over,
         arguments={
             "previous": find_identity(before),
@@ -202,17 +203,27 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | No
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     owners = name_owners(before.deletion.owners)
     by += f", as no owner that it named exists{owners and f' ({owners})'}," if _is_collected(before) else ""
-    is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not who)
     doubt = "" if before.deletion.is_sure else f" ({UNLESS_DRY_RUN})"
-    at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
+    at = "".join(f" {one}" for one in (_describe_moment(history, before, after, now),) if one) + doubt
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
     if before.is_stand_in:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
-    if not before.deletion.marked_at or (before.until or 0) - before.deletion.marked_at < SECOND:
+    if not _has_waited(before):
         return f"{by}{at} while {format_name(before.holder)} {held}"
     remover = f", when {describe_writer(last)} removed the last one," if last and last.user else ""
     asked = f"{by} at {format_clock(before.deletion.marked_at, now)}, but it had finalizers"
     return f"{asked}: it was gone{at}{remover} while {format_name(before.holder)} {held}"
+
+
+def _has_waited(before: Tenure) -> bool:
+    """Return whether a lease had finalizers, and was gone only some time after someone had asked for its deletion."""
+    return bool(before.deletion.marked_at) and (before.until or 0) - before.deletion.marked_at >= SECOND
+
+
+def _describe_moment(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> str:
+    """Say when a held lease was gone; "" if the input does not date that."""
+    is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not before.deletion.by)
+    return "" if before.until is None else _describe_time(before.until, after, now, is_open=is_open)
 
 
 def _describe_time(until: int, after: Tenure | None, now: int, *, is_open: bool) -> str:

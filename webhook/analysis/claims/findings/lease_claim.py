@@ -25,6 +25,7 @@ def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
     cause: str = "",
     *,
     why: str = "",
+    when: str = "",
     over_since: int | None = None,
     arguments: Mapping[str, object] = NO_ARGUMENTS,
 ) -> Claim:
@@ -39,6 +40,7 @@ def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
         pods=advice.pods,
         cause=cause,
         why=why,
+        when=when,
         over_since=over_since,
         arguments=drop_unknown(arguments),
     )

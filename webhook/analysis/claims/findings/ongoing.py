@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, REPLACED, TO, Claim, WriteAuthor
-from webhook.analysis.claims.words import describe_writer, format_clock, format_name
+from webhook.analysis.claims.words import describe_by_writer, describe_writer, format_clock, format_name
 from webhook.findings import ReportFinding
 
 _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-contended": "ended"}
@@ -12,6 +12,8 @@ _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-
 
 _OF_REQUESTS: Final = ("write-", "read-")
 """How the checks of findings begin that are about who made requests."""
+_DELETED: Final = "lease-deleted"
+"""A finding about what others may have done to a holder: it is over once the lease is there again."""
 
 
 def is_ongoing(finding: ReportFinding) -> bool:
@@ -41,8 +43,14 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
         return _describe_other_requests(claims, now, is_cut=is_cut)
     number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
     last = "the last " if len(claims) > 1 else ""
-    subject, moment = _name_subject(claims[-1]), _describe_moment(claims[-1], now)
-    said = " ".join(filter(None, (f"of {subject}" if subject else "", moment)))
+    if claims[-1].check == _DELETED:
+        by = claims[-1].arguments.get(BY)
+        who = describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
+        moment = claims[-1].when
+    else:
+        who, moment = _name_subject(claims[-1]), _describe_moment(claims[-1], now)
+        who = f"of {who}" if who else ""
+    said = " ".join(filter(None, (who, moment)))
     return f"{number}, {last}{said}" if said else number
 
 
