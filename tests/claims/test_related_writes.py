@@ -531,6 +531,32 @@ def test_a_taint_is_listed_unless_the_status_says_that_the_node_is_not_heard() -
     assert tainted not in output
 
 
+ABOUT_NODE = put("objectRef", {"resource": "nodes", "name": "n1"})
+BY_KUBELET = put("user.username", "system:node:n1")
+
+
+def test_a_node_that_was_created_again_was_deleted_and_its_taints_are_those_of_a_new_one() -> None:
+    server = lose_on_node("n1", put("verb", "delete"), put("level", "Metadata"), put("responseObject", None), before=5)
+    doubtful = "Node n1 was deleted by alice@example.org, unless that was a dry run, which the log does not show"
+    assert doubtful in explain(server)
+    for seconds, tweaks in (
+        (18, (put("verb", "create"), put("responseStatus.code", 201), BY_KUBELET)),
+        (17, (put("verb", "patch"), BY_NODE_CONTROLLER)),
+    ):
+        at = put("stageTimestamp", format_micro_time(server.now - seconds * SECOND))
+        server.log.append(write_event("nodes", "", ABOUT_NODE, at, *tweaks))
+    output = explain(server)
+    assert "Node n1 was deleted by alice@example.org" in output
+    assert "unless that was a dry run" not in output
+    assert "Node n1 was created by system:node:n1" in output
+    assert "taints" not in output
+
+
+def test_a_node_that_was_not_seen_to_be_deleted_is_as_new_as_any() -> None:
+    created = put("verb", "create"), put("responseStatus.code", 201), BY_KUBELET
+    assert "Node" not in explain(lose_on_node("n1", *created, before=5))
+
+
 @pytest.mark.parametrize(
     "server",
     [lose_on_node("n2"), lose_on_node("n1", has_node=False), lose_on_node("n1", before=130)],

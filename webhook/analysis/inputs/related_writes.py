@@ -102,7 +102,9 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     is_dry_run = find_dry_run(event)
     # Who acts as a controller writes what no controller does.
     is_usual = (writer.user in _CONTROLLERS and not writer.impersonator) or kind == _OWNER
-    if is_dry_run or (done != "deleted" and (is_usual or (kind == "Node" and not is_of_node))):
+    # That a Node was created tells that it was gone, if it had been there.
+    is_idle_of_node = kind == "Node" and done == "updated" and not is_of_node
+    if is_dry_run or (done != "deleted" and (is_usual or is_idle_of_node)):
         return None
     sent = bytes(event.request_object)
     if is_test_alone(event.verb, sent):

@@ -100,10 +100,10 @@ def _is_taint(write: RelatedWrite) -> bool:
     return write.kind == _NODE and is_own and write.verb != STATUS_WRITTEN
 
 
-def _is_said_by_status(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
-    """Return whether a node may have been tainted because it was not heard, as a write of its status says."""
+def _is_said_by_another(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
+    """Return whether a node may have been tainted because it was not heard, or is new, as another write says."""
     return _is_taint(write) and any(
-        one.kind == _NODE and one.name == write.name and one.verb == STATUS_WRITTEN and 0 <= write.at - one.at <= _NEAR
+        _is_of_same(one, write) and one.verb in {STATUS_WRITTEN, "created"} and 0 <= write.at - one.at <= _NEAR
         for one in writes
     )
 
@@ -292,9 +292,21 @@ def _is_among(write: RelatedWrite, owners: Iterable[OwnerReference]) -> bool:
 
 
 def _may_explain_by_node(write: RelatedWrite, scene: _Scene) -> bool:
-    """Return whether a write is about the node of a holder, and no write of its status says why it was made."""
-    is_of_holder = write.kind == _NODE and _is_of_node_of_holder(write, scene)
-    return is_of_holder and not _is_said_by_status(write, scene.near)
+    """Return whether a write is about the node of a holder, and no other one says why it was made.
+
+    A Node that is created after it was deleted is listed with that deletion.
+    """
+    if write.kind != _NODE:
+        return False
+    if write.verb == "created":
+        return any(
+            one.verb == "deleted"
+            and _is_of_same(one, write)
+            and one.at < write.at
+            and _is_of_node_of_holder(one, scene)
+            for one in scene.near
+        )
+    return _is_of_node_of_holder(write, scene) and not _is_said_by_another(write, scene.near)
 
 
 def _is_of_node_of_holder(write: RelatedWrite, scene: _Scene) -> bool:
