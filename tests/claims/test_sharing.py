@@ -11,6 +11,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.findings import Severity
 from webhook.kubernetes.times import format_micro_time
 
 SHIPPER = "system:serviceaccount:logging:shipper"
@@ -75,6 +76,49 @@ def test_a_list_after_a_takeover_shows_what_an_earlier_application_left() -> Non
     assert [one.message for one in found.findings if one.check == "lease-shared"] == [
         'at least 2 programs have written this lease: "new", "old"'
     ]
+
+
+def roll_out(old: str, new: str, *, waits: bool = False) -> FakeServer:
+    """A holder that releases the lease, and one of another program, which takes it, for a while or for good."""
+    server = FakeServer()
+    before = server.elector(old, "shop/db", manager="db")
+    before.lead(20)
+    before.release()
+    server.wait(4)
+    after = server.elector(new, "shop/db", manager="db-rs")
+    after.lead(20)
+    if waits:
+        after.release()
+        server.wait(4)
+        before.lead(20)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "waits", "severity"),
+    [
+        ("db-7cc86ff48c-g8ftf", "db-964cf9d45-4xjnl", False, Severity.INFO),
+        ("db-7cc86ff48c-g8ftf", "db-964cf9d45-4xjnl", True, Severity.WARNING),
+        ("db-7cc86ff48c-g8ftf", "queue-964cf9d45-4xjnl", False, Severity.WARNING),
+        ("db-0", "db-1", False, Severity.WARNING),
+    ],
+    ids=["one Deployment", "in turns", "two Deployments", "names without a Deployment"],
+)
+def test_a_watch_of_a_rollout_shows_a_new_version_and_no_second_application(
+    old: str, new: str, *, waits: bool, severity: Severity
+) -> None:
+    server = roll_out(old, new, waits=waits)
+    found = account(follow_watch(server), server.now)
+    (shared,) = (one for one in found.findings if one.check == "lease-shared")
+    assert shared.severity is severity
+    assert ("by the names of its holders, pods of Deployment db" in shared.message) is (severity is Severity.INFO)
+
+
+def test_the_names_of_holders_say_nothing_of_two_users() -> None:
+    server = roll_out("db-7cc86ff48c-g8ftf", "db-964cf9d45-4xjnl")
+    server.elector("db-964cf9d45-6bzwg", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
+    (shared,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
+    assert shared.severity is Severity.WARNING
 
 
 def frozen(*, silent: bool = True) -> FakeServer:

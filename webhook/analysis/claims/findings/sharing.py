@@ -13,6 +13,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_managers,
     make_command_for_nodes_of_pods,
 )
+from webhook.analysis.claims.evidence.workload_names import find_deployment
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless
@@ -23,6 +24,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import InputKind, Writer
+from webhook.analysis.named_pods import find_named_pod
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix, quote_name
@@ -194,7 +196,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     held = all(
         len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_stand_in for tenure in history.tenures
     )
-    verb = "held" if held else "written"
+    verb, deployment = "held" if held else "written", ""
     if any(tenure.processes.writers for tenure in history.tenures):
         if len(users) < 2 or any(user.startswith("system:") for user in users):
             return
@@ -205,7 +207,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         managers = _list_managers(history, status)
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
-        names = sorted(managers)
+        names, deployment = sorted(managers), _find_common_deployment(history)
         what = f"this lease was {verb} under at least {len(names)} field managers, which clients choose"
     shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
@@ -215,7 +217,13 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         "for the other. To see what runs there:"
     )
     severity = Severity.WARNING
-    if held and _has_passed_on(history):
+    if held and deployment and _has_passed_on(history):
+        message += (
+            f", one after the other: by the names of its holders, pods of Deployment {format_name(deployment)}, "
+            "a new version of which may write under another name"
+        )
+        severity = Severity.INFO
+    elif held and _has_passed_on(history):
         message += (
             ", one after the other: one application whose new version writes under another name, or two applications, "
             "of which one then always waits"
@@ -304,6 +312,16 @@ def _list_electors(tenure: Tenure) -> list[Writer]:
 def _differ_by_ordinal(names: Sequence[str]) -> bool:
     """Return whether names are equal but for a number at the end, as those of the pods of a StatefulSet."""
     return all(map(_ORDINAL.search, names)) and len({_ORDINAL.sub("", one) for one in names}) == 1
+
+
+def _find_common_deployment(history: LeaseHistory) -> str:
+    """Return the Deployment of whose pods all holders have the name; "" if there is none.
+
+    Clients choose the texts of holders as they choose field managers: the one is a hint about the other, and neither
+    says anything of users.
+    """
+    found = {find_deployment(find_named_pod(one.holder)) for one in history.tenures}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _has_passed_on(history: LeaseHistory) -> bool:
