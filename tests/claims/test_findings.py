@@ -666,6 +666,36 @@ def test_another_pod_of_the_account_is_not_the_holder() -> None:
     assert finding.message.startswith("shop/db from pod db-1 deleted the lease at 11:07:20Z while db-0_1 held it;")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_hook"), [(-1, True), (2, False)], ids=["deleted before", "deleted after that"]
+)
+def test_a_pod_that_deleted_the_lease_as_it_ended_is_not_looked_for(seconds: int, *, is_hook: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    deletions = [(seconds, lambda: server.delete_pod("db-1")), (0, lambda: server.delete("shop/db", OWN, "db-1"))]
+    for _, delete in sorted(deletions, key=lambda one: one[0]):
+        delete()
+        server.wait(1)
+    db.lead(20)
+    finding = deletion_in(account(follow_log(server), server.now))
+    assert ("that pod had been deleted at 11:07:20Z by" in finding.message) is is_hook
+    assert ("so a preStop hook of it may have done this" in finding.message) is is_hook
+    assert finding.advice.startswith("Decide whether shop/db should delete leases. The pod that did it has been deleted.")
+    assert finding.fix == "kubectl -n shop get pods --field-selector spec.serviceAccountName=db -o yaml"
+
+
+def test_the_pod_of_another_name_that_was_deleted_did_not_delete_the_lease() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.delete_pod("db-2")
+    server.delete("shop/db", OWN, "db-1")
+    server.wait(1)
+    db.lead(20)
+    finding = deletion_in(account(follow_log(server), server.now))
+    assert "preStop" not in finding.message
+    assert "kubectl -n shop describe pod db-1" in finding.fix
+
+
 def test_a_user_without_a_pod_may_be_the_holder() -> None:
     finding = deletion_in(play_deletion(OWN, "", has_pods=False))
     assert finding.severity is Severity.WARNING

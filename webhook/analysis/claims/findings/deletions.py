@@ -13,6 +13,7 @@ from webhook.analysis.claims.advice.on_writers import (
 from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
+from webhook.analysis.claims.evidence.ended_deleters import EndedDeleter, find_ended_deleter
 from webhook.analysis.claims.evidence.gone_pods import find_gone_owner
 from webhook.analysis.claims.evidence.owners import (
     describe_added_owners,
@@ -58,6 +59,9 @@ def claim_deletion(
         [] if before.deletion.by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
     message = _describe_deletion(history, before, after, now)
+    ended_deleter = find_ended_deleter(histories, before)
+    if ended_deleter is not None and ended_deleter.is_ending:
+        message += f" ({ended_deleter.describe(now)})"
     if collection_deletions:
         message += f" ({_describe_collection_deletion(collection_deletions[-1], now)})"
     if (marked := _find_last_mark(history, before)) is not None:
@@ -70,7 +74,7 @@ def claim_deletion(
         message += f"; {describe_creation(after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(histories, history, before, after, now=now)
     message += consequence
-    advice = _advise(history, before, collection_deletions)
+    advice = _advise(history, before, collection_deletions, ended_deleter)
     over = None if after is None else after.since
     yield make_claim(
         history,
@@ -163,13 +167,20 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
     return before.duration is None or not has_expired(before.last_renewal, before.duration, after.since)
 
 
-def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequence[Observation]) -> Advice:
+def _advise(
+    history: LeaseHistory,
+    before: Tenure,
+    collection_deletions: Sequence[Observation],
+    ended_deleter: EndedDeleter | None,
+) -> Advice:
     """Return what to do about a deletion; if the deleter is unknown, a deletion of many leases may have caused it."""
     who = before.deletion.by
     if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
     if not before.deletion.is_sure:
         return advise_after_doubtful_deletion(history)
+    if who and ended_deleter is not None:
+        return ended_deleter.advise()
     if who and who.name:
         return advise_after_deletion(history, before, who)
     if collection_deletions and (suspect := collection_deletions[-1].writer) and suspect.name:
