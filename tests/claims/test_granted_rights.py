@@ -162,3 +162,44 @@ def test_a_log_without_objects_says_what_its_last_writer_was_refused() -> None:
     assert advise(account(follow_metadata(server), server.now)).startswith(
         "The input shows writes of the lease, and not"
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "allows", "command"),
+    [
+        (BY_BINDING, "as RoleBinding db allows", "kubectl -n shop get rolebinding db"),
+        (BY_CLUSTER, "as ClusterRoleBinding db allows", "kubectl get clusterrolebinding db"),
+        ("", "To see the roles and bindings of the namespace", "kubectl -n shop get roles,rolebindings"),
+    ],
+    ids=["of the namespace", "of the cluster", "not in the log"],
+)
+def test_a_binding_that_allows_again_what_was_refused_is_what_is_shown(reason: str, allows: str, command: str) -> None:
+    server = lose_rights()
+    before, db = len(server.log), server.elector("db-0", "shop/db")
+    db.lead(20)
+    for event in server.log[before:]:
+        event["annotations"] = {"authorization.k8s.io/reason": reason} if reason else {}
+    advice = advise(account(follow_log(server), server.now))
+    assert "shop/db has written the lease since" in advice
+    assert allows in advice
+    assert f"{command} -o yaml --show-managed-fields" in advice
+
+
+def test_reads_that_were_refused_beside_writes_are_counted_to_the_last_one() -> None:
+    server = lose_rights(refused=("update", "get"))
+    server.elector("db-0", "shop/db").lead(20)
+    output = explain(server)
+    assert "8 writes answered with 403, the last one: leases.coordination.k8s.io" in output
+    assert "; 8 reads until 11:07:17Z likewise" in output
+
+
+def test_reads_of_a_user_without_pods_are_those_of_a_user() -> None:
+    server = FakeServer()
+    admin = server.elector("cp-1", "shop/db", user="admin", pod="")
+    admin.lead(20)
+    for _ in range(8):
+        server.wait(2)
+        for verb in ("update", "get"):
+            admin.fail(403, FORBIDDEN.replace(USER, "admin").format(verb), verb=verb)
+    admin.lead(20)
+    assert "; 8 reads by admin until 11:07:16Z likewise" in explain(server)

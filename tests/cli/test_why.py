@@ -92,6 +92,22 @@ def test_what_may_happen_one_day_is_no_news_beside_what_is_worse_or_another_thin
     assert "note  timing-tight" in out
 
 
+def test_no_numbers_are_advised_where_a_holder_was_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", duration=6)
+    db.lead(60)
+    for _ in range(5):
+        server.wait(2)
+        db.fail(403, "no")
+    db.lead(10)
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    for options in ([], ["--verbose"]):
+        _, out, _ = run(capsys, "shop/db", "--input", str(path), *options)
+        assert "Its writes were refused" in out
+        assert "timing-tight" not in out
+
+
 def test_each_command_of_a_finding_comes_with_its_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
@@ -152,7 +168,7 @@ def test_the_latest_finding_of_a_kind_does_not_hide_a_worse_one(
     worse, _, latest = out.partition("\nwarning  lease-deleted")
     assert "\nerror  lease-deleted\n" in worse
     assert "while db-0_1 held it" in worse
-    assert latest.startswith(" (1 earlier, of db-1_1 at" if quiet == 2 else "\n")
+    assert latest.startswith(" (1 earlier, between 11:07:12Z and 11:07:52Z)" if quiet == 2 else "\n")
     assert f"db-{quiet}_1 held it" in latest
 
 

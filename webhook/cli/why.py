@@ -13,6 +13,7 @@ from webhook.analysis.audit.registry import OUTAGE
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
@@ -306,7 +307,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
-    if verbose or _is_worth_a_note(account):
+    if (verbose and not _is_known_refusal(account)) or _is_worth_a_note(account):
         yield from _format_risks(account)
     if history.is_list_only:
         yield ""
@@ -369,7 +370,14 @@ def _is_worth_a_note(account: Account) -> bool:
     With the numbers that a note gives, a lease outlasts a short outage, and not a long one.
     """
     loud = [one for one in account.findings if one.severity is not Severity.INFO and one.check not in RISKS]
+    if _is_known_refusal(account):
+        return False
     return all(one.check == "taken-late" or (one.check in LOSSES and _is_short(one)) for one in loud)
+
+
+def _is_known_refusal(account: Account) -> bool:
+    """Return whether a holder was silent as its writes were refused: no numbers would have helped it."""
+    return any(isinstance(one, Claim) and one.check in LOSSES and one.cause == Blame.REFUSED for one in account.findings)
 
 
 def _is_short(finding: ReportFinding) -> bool:

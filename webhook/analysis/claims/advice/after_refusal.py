@@ -237,6 +237,16 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
         return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
     if refusal.by is RefusedBy.RIGHTS and _has_written_since(history, refusal):
+        found = history.requests.grants.find(refusal.writer.user, verb)
+        if found is not None and found[1] > refusal.at:
+            binding = found[0]
+            sentence = (
+                f"{who} has written the lease since, as {binding.kind} {format_name(binding.name)} allows. To see that, "
+                "and which field managers wrote it:"
+            )
+            place = make_kubectl_prefix(binding.namespace) if binding.namespace else "kubectl"
+            get = f"{place} get {binding.kind.lower()} {quote_name(binding.name)}"
+            return Advice(sentence, f"{get} -o yaml --show-managed-fields")
         sentence = (
             f"{who} has written the lease since. To see the roles and bindings of the namespace, and which field "
             "managers wrote them:"

@@ -24,7 +24,7 @@ from webhook.analysis.claims.evidence.silence_evidence import (
     REFUSED,
     SilenceEvidence,
 )
-from webhook.analysis.claims.words import format_clock, format_count
+from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
 from webhook.analysis.history.holders.tenure import Tenure
@@ -42,12 +42,21 @@ def diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     is_alone = evidence.kept_trying and evidence.asked_throughout and not evidence.hidden
     beside = () if is_alone else list_possible_causes(evidence.other_leases, evidence.hidden)
     last = refused[-1]
+    late = (one for one in evidence.late_answers if evidence.is_own(one))
+    reads = [one for one in (*denied, *late) if (one.code, one.by, one.is_read) == (last.code, last.by, True)]
     like_last = (
         one
         for one in evidence.late_answers
         if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read) and evidence.is_own(one)
     )
     cause = _describe_refusal([*refused, *like_last], beside, evidence.least)
+    if reads and not last.is_read:
+        # Who may not read the lease does not try to write it, and is not heard otherwise.
+        until = format_clock(max(one.at for one in reads), evidence.end)
+        who = reads[-1].writer
+        by = "" if who.pod or who.uid else describe_by_writer(who)  # several processes may ask as one user
+        also = f"{cause.evidence}; {evidence.least}{_count_requests(reads)}{by} until {until} likewise"
+        cause = replace(cause, evidence=also)
     if not evidence.was_refused_before(last):
         return cause
     # So refused, it could renew then: these may be other writes of its pod, which the lease does not need.
