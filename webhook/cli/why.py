@@ -377,7 +377,8 @@ def _is_worth_a_note(account: Account) -> bool:
 
 def _is_known_refusal(account: Account) -> bool:
     """Return whether a holder was silent as its writes were refused: no numbers would have helped it."""
-    return any(isinstance(one, Claim) and one.check in LOSSES and one.cause == Blame.REFUSED for one in account.findings)
+    losses = (one for one in account.findings if isinstance(one, Claim) and one.check in LOSSES)
+    return any(one.cause == Blame.REFUSED for one in losses)
 
 
 def _is_short(finding: ReportFinding) -> bool:

@@ -127,8 +127,8 @@ FINDINGS: Final[Mapping[str, Kind]] = {
                 },
                 # Derived as OpenShift's: three retries in the outage, a fourth within the deadline, 30 s more for
                 # skewed clocks.
-                fix=f"for an outage of {OUTAGE} s set duration/deadline/retry to 73/43/10 s; a holder that dies is then "
-                "followed after 73 s",
+                fix=f"for an outage of {OUTAGE} s set duration/deadline/retry to 73/43/10 s; a holder that dies is "
+                "then followed after 73 s",
             ),
         ),
         Kind(

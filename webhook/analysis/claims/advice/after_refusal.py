@@ -228,32 +228,8 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
             return Advice(f"{sentence} {who} has written the lease since then.")
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
         return Advice(f"{sentence} To see whether {who} may {verb} the lease now:", command)
-    if refusal.missing_roles and _has_written_since(history, refusal):
-        kind, name = refusal.missing_roles[0]
-        sentence = (
-            f"{who} has written the lease since; {kind} {format_name(name)} was missing when {who} was refused. "
-            f"To see the {kind}, and which field managers wrote it:"
-        )
-        place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
-        return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
     if refusal.by is RefusedBy.RIGHTS and _has_written_since(history, refusal):
-        found = history.requests.grants.find(refusal.writer.user, verb)
-        if found is not None and found[1] > refusal.at:
-            binding = found[0]
-            sentence = (
-                f"{who} has written the lease since, as {binding.kind} {format_name(binding.name)} allows. To see that, "
-                "and which field managers wrote it:"
-            )
-            place = make_kubectl_prefix(binding.namespace) if binding.namespace else "kubectl"
-            get = f"{place} get {binding.kind.lower()} {quote_name(binding.name)}"
-            return Advice(sentence, f"{get} -o yaml --show-managed-fields")
-        sentence = (
-            f"{who} has written the lease since. To see the roles and bindings of the namespace, and which field "
-            "managers wrote them:"
-        )
-        return Advice(
-            sentence, f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields"
-        )
+        return _advise_on_rights_that_are_back(history, refusal, verb)
     if refusal.by is not RefusedBy.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
@@ -262,6 +238,35 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         return _advise_on_rights_to_lead(history, refusal, verb)
     sentence = f"{what} To see whether {who} may {verb} the lease now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _advise_on_rights_that_are_back(history: LeaseHistory, refusal: Refusal, verb: str) -> Advice:
+    """Return how to see what took a right away and gave it back: the role that was missing, or the binding of now."""
+    who = format_name(refusal.writer.name) or "the writer"
+    if refusal.missing_roles:
+        kind, name = refusal.missing_roles[0]
+        sentence = (
+            f"{who} has written the lease since; {kind} {format_name(name)} was missing when {who} was refused. "
+            f"To see the {kind}, and which field managers wrote it:"
+        )
+        place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
+        return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
+    found = history.requests.grants.find(refusal.writer.user, verb)
+    if found is not None and found[1] > refusal.at:
+        binding = found[0]
+        sentence = (
+            f"{who} has written the lease since, as {binding.kind} {format_name(binding.name)} allows. "
+            "To see that, and which field managers wrote it:"
+        )
+        place = make_kubectl_prefix(binding.namespace) if binding.namespace else "kubectl"
+        get = f"{place} get {binding.kind.lower()} {quote_name(binding.name)}"
+        return Advice(sentence, f"{get} -o yaml --show-managed-fields")
+    sentence = (
+        f"{who} has written the lease since. To see the roles and bindings of the namespace, and which field "
+        "managers wrote them:"
+    )
+    get = f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings"
+    return Advice(sentence, f"{get} -o yaml --show-managed-fields")
 
 
 def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str) -> Advice:
