@@ -74,6 +74,8 @@ class Diagnosis(Struct, frozen=True):
 
     deletion: str = ""
     """How its pod was deleted, as a clause, if its token was not accepted after that."""
+    token_node: str = ""
+    """The node to whose Node its token is bound, and to no pod, if its requests were not accepted."""
     others: str = ""
     """Other requests of its pod that were answered meanwhile, as a clause, if a log shows some."""
     has_gone_on: bool = False

@@ -60,11 +60,10 @@ def describe_writer(process: Writer) -> str:
         return "an unknown writer"
     if process.pod:
         return f"{describe_user(process)} from pod {format_name(process.pod)}"
-    return (
-        f"{describe_user(process)} from the pod with uid {format_name(process.uid)}"
-        if process.uid
-        else describe_user(process)
-    )
+    if process.uid:
+        return f"{describe_user(process)} from the pod with uid {format_name(process.uid)}"
+    node = process.bound_node
+    return describe_user(process) + (f" with a token for node {format_name(node)}" if node else "")
 
 
 def describe_user(process: Writer) -> str:

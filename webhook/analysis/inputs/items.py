@@ -63,7 +63,8 @@ class InputKind(StrEnum):
 class Writer(Struct, frozen=True, gc=False):
     """Who made a request, as the API server authenticated it; every part may be empty.
 
-    `node` is that of the pod; a stamp has the pod's `uid` instead of its name; `impersonator` acted as this user.
+    `node` is that of the pod; without a pod, it is the one to whose Node the token is bound. A stamp has the pod's
+    `uid` instead of its name; `impersonator` acted as this user.
     """
 
     user: str = ""
@@ -76,14 +77,21 @@ class Writer(Struct, frozen=True, gc=False):
 
     @property
     def process(self) -> "Writer":
-        """The user and the pod alone, by which writers are compared."""
-        return Writer(self.user, self.pod, uid=self.uid, impersonator=self.impersonator)
+        """The user and the pod alone, or the node of a token that is of no pod: by these writers are compared."""
+        return Writer(self.user, self.pod, self.bound_node, uid=self.uid, impersonator=self.impersonator)
+
+    @property
+    def bound_node(self) -> str:
+        """The node to whose Node the token is bound, "" if it is of a pod, or of neither."""
+        return "" if self.pod or self.uid else self.node
 
     def is_same(self, other: "Writer | None") -> bool:
-        """True if both are one process: a pod by its uid, else by its name; a user without a pod by its name."""
+        """True if both are one process: a pod by its uid, else by its name; a user without a pod by name and node."""
         if other is None or self.user != other.user or self.impersonator != other.impersonator:
             return False
-        return self.uid == other.uid if self.uid and other.uid else self.pod == other.pod
+        if self.uid and other.uid:
+            return self.uid == other.uid
+        return self.pod == other.pod and self.bound_node == other.bound_node
 
     def is_pod_of(self, other: "Writer | None") -> bool:
         """True if both are one pod, by its uid: containers of one pod cannot be told apart."""

@@ -177,6 +177,10 @@ def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -
             "another one accepted some from the same addresses. Compare how both authenticate, "
             "such as their service account keys, issuers and audiences."
         )
+    nodes = {one.bound_node for one in history.requests.sources.get(refusal.source, ())} - {""}
+    if len(nodes) == 1:
+        sentence += " Tokens that were accepted from there are bound to a Node. To see that:"
+        return Advice(sentence, make_command_for_node(nodes.pop()))
     return _advise_to_find_pod(sentence, history, address)
 
 

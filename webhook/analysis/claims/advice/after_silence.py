@@ -133,6 +133,13 @@ def _advise_on_refused_holder(
     """Return what to do about a holder that was refused, maybe because its pod had been deleted."""
     if cause.deletion:
         return _advise_on_token_of_deleted_pod(history, tenure, cause)
+    if cause.token_node:
+        node = format_name(cause.token_node)
+        sentence = (
+            f"The token of {format_name(tenure.holder)} is bound to Node {node}, and to no pod. Once that Node is "
+            "deleted, also if another one has its name then, it needs a new token. To see the Node:"
+        )
+        return Advice(sentence, make_command_for_node(cause.token_node))
     return advise_after_refusal(history, refusal, now)
 
 

@@ -24,7 +24,7 @@ from webhook.analysis.claims.evidence.silence_evidence import (
     REFUSED,
     SilenceEvidence,
 )
-from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
 from webhook.analysis.history.holders.tenure import Tenure
@@ -179,8 +179,31 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
             deletion=describe_first_request(deleted, evidence.end),
             is_end_shown=deleted.ended_at is not None,
         )
+    own = evidence.tenure.processes.own if evidence.tenure is not None else None
+    node = own.bound_node if own is not None else ""
     # Whoever shares its address may not be heard by name.
-    return Diagnosis(Blame.REFUSED, text, possible, last)
+    text += _describe_deleted_node(evidence, node, first) if node else ""
+    return Diagnosis(Blame.REFUSED, text, possible, last, token_node=node)
+
+
+def _describe_deleted_node(evidence: SilenceEvidence, node: str, until: int) -> str:
+    """Say that the Node to which a token is bound was deleted before it was not accepted, as the end of a clause.
+
+    Source: kubernetes `pkg/serviceaccount/claims.go`, `Validate`: a Node of that name has another uid afterwards.
+    """
+    writes = [one for one in evidence.histories.related_writes.values() if (one.kind, one.name) == ("Node", node)]
+    skew = evidence.histories.bounds.skew
+    deleted = [one for one in writes if one.verb == "deleted" and until - TOKEN_GRACE <= one.at <= until + skew]
+    if not deleted:
+        return ""
+    last = max(deleted, key=lambda one: one.at)
+    is_sure = last.is_surely_not_dry_run or any(one.verb == "created" and one.at > last.at for one in writes)
+    doubt = "" if is_sure else f" ({UNLESS_DRY_RUN})"
+    when = f"{format_clock(last.at, evidence.end)}{describe_by_writer(last.writer)}{doubt}"
+    return (
+        f"; its token is bound to Node {format_name(node)}, which was deleted at {when}, "
+        "and is not accepted once that is gone"
+    )
 
 
 def _describe_renewals_after(deleted: DeletedPod, evidence: SilenceEvidence) -> str:

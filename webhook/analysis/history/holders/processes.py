@@ -210,9 +210,11 @@ class HolderProcesses(Struct):
     def is_pod(self, writer: Writer) -> bool:
         """Return whether a writer may be the pod that the holder names; who acts as another user could name any pod.
 
-        A stranger may be it, too: any account that may write the lease may have a pod with a name that fits.
+        A stranger may be it, too: any account that may write the lease may have a pod with a name that fits. Likewise
+        of an agent on a node, whose token is bound to that.
         """
-        return bool(writer.pod) and not writer.impersonator and fits_pod(self.identity, writer.pod)
+        name = writer.pod or writer.bound_node
+        return bool(name) and not writer.impersonator and fits_pod(self.identity, name)
 
     def may_be_own(self, writer: Writer) -> bool:
         """Return whether a request may be its own process's: also as another user, or with a token without a pod."""
@@ -231,7 +233,8 @@ class HolderProcesses(Struct):
 
         An elector whose account is of another namespace than its lease is followed, but gives way to such a pod.
         """
-        return self.is_pod(writer) and self.is_here(writer) and names_pod(self.identity, writer.pod)
+        name = writer.pod or writer.bound_node
+        return self.is_pod(writer) and self.is_here(writer) and names_pod(self.identity, name)
 
     def is_by(self, writer: Writer) -> bool | None:
         """Return whether a writer is the holder's own process; None if that cannot be known."""
