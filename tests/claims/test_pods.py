@@ -428,6 +428,34 @@ def test_who_ran_a_program_in_the_pod_of_a_holder_that_released_the_lease_is_lis
     assert f"nina@example.org ran /sbin/fsfreeze in pod {HOLDER}, which held it" in list_lines(server)
 
 
+def resize(server: FakeServer, limits: dict[str, str]) -> None:
+    about = put("verb", "patch"), put("objectRef.name", HOLDER), put("objectRef.subresource", "resize")
+    sent = put("requestObject", {"spec": {"containers": [{"resources": {"limits": limits}}]}})
+    log_pod(server, OPERATOR, *about, sent, put("responseStatus", {"metadata": {}, "code": 200}))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"), [({"cpu": "5m"}, " (limits: cpu 5m)"), ({}, "")], ids=["with limits", "without"]
+)
+@pytest.mark.parametrize(("seconds", "is_listed"), [(20, True), (70, False)], ids=["just before", "long before"])
+def test_who_resized_the_pod_of_a_holder_before_that_fell_silent_is_listed(
+    seconds: int, limits: dict[str, str], words: str, *, is_listed: bool
+) -> None:
+    server, db, others = lead()
+    resize(server, limits)
+    together(seconds, db, *others)
+    together(30, *others)
+    said = f"nina@example.org resized pod {HOLDER}, which held it{words}"
+    assert (said in list_lines(server)) is is_listed
+
+
+def test_a_holder_that_was_resized_and_led_on_is_left_alone() -> None:
+    server, db, others = lead()
+    resize(server, {"cpu": "5m"})
+    together(30, db, *others)
+    assert not any("resized" in line for line in list_lines(server))
+
+
 def test_a_program_in_the_pod_of_a_holder_that_led_on_is_left_out() -> None:
     server, db, others = lead()
     log_run(server)

@@ -165,6 +165,39 @@ def test_a_program_that_was_run_in_a_pod_is_named_without_its_arguments(verb: st
     assert (item.act, item.name, item.message, item.at) == (PodAct.RAN, "db-0", program, START - 4000)
 
 
+LIMITED = {"name": "db", "resources": {"limits": {"cpu": "5m", "memory": "64.5Mi"}}}
+
+
+@pytest.mark.parametrize("verb", ["patch", "update"])
+@pytest.mark.parametrize(
+    ("sent", "limits"),
+    [
+        ({"spec": {"containers": [LIMITED]}}, "cpu 5m, memory 64.5Mi"),
+        ({"spec": {"containers": [LIMITED, LIMITED]}}, ""),
+        ({"spec": {"containers": [{"resources": {"limits": {"cpu": "a lot", "memory": 5}}}]}}, ""),
+        ({"spec": {"containers": [{"resources": {"requests": {"cpu": "5m"}}}]}}, ""),
+        ({"spec": {"containers": [{"name": "db"}]}}, ""),
+        ({"spec": {}}, ""),
+        ({}, ""),
+        ([{"op": "replace"}], ""),
+    ],
+    ids=[
+        "limits",
+        "several containers",
+        "no quantities",
+        "requests alone",
+        "no resources",
+        "no containers",
+        "no spec",
+        "another form",
+    ],
+)
+def test_a_pod_that_was_resized_has_other_limits(verb: str, sent: object, limits: str) -> None:
+    about = put("verb", verb), put("objectRef.name", "db-0"), put("objectRef.subresource", "resize")
+    (item,) = read_events(pod_event(*about, put("responseStatus", {"code": 200}), put("requestObject", sent)))
+    assert (item.act, item.name, item.message) == (PodAct.RESIZED, "db-0", limits)
+
+
 @pytest.mark.parametrize(("code", "is_read"), [(429, True), (403, True), (409, False), (404, False), (201, False)])
 def test_an_eviction_that_was_refused(code: int, *, is_read: bool) -> None:
     event = pod_event(

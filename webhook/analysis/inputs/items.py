@@ -466,6 +466,8 @@ class PodAct(StrEnum):
     """It was to evict a pod, and did not."""
     RAN = "ran"
     """It ran a program in a pod, as `kubectl exec` and hooks of backups do; `message` is the name of that."""
+    RESIZED = "resized"
+    """It changed what a running pod may use, as a vertical autoscaler does; `message` is what limits it set."""
 
 
 class ContainerEnd(Struct, frozen=True, gc=False):

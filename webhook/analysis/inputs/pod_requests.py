@@ -1,8 +1,8 @@
 """Requests of an audit log about pods that were not made, or that run, or wait: not about their deletion.
 
-In: an audit event. Out: that a pod, or its eviction, was refused, that somebody wrote the status of a pod or ran a
-program in it, that it got a node; whether that concerns a lease is for others to say. Of a status, what ended is read:
-logs at level Metadata do not show it.
+In: an audit event. Out: that a pod, or its eviction, was refused, that somebody wrote the status of a pod, resized it
+or ran a program in it, that it got a node; whether that concerns a lease is for others to say. Of a status, what ended
+is read: logs at level Metadata do not show it.
 """
 
 import re
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
-_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec)"')
+_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec|resize)"')
 """What the few requests about pods have that say something; in many logs most requests are about pods."""
 _MAX_MESSAGE: Final = 200
 _ABSENT: Final = HTTPStatus.NOT_FOUND
 _UPGRADED: Final = HTTPStatus.SWITCHING_PROTOCOLS
 _MAX_PROGRAM: Final = 40
+_RESOURCES: Final = ("cpu", "memory")
+_QUANTITY: Final = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,10})?(?:[numkMGTPE]|[KMGTPE]i)?")
+"""Source: the format that apimachinery `pkg/api/resource/quantity.go` describes, without exponents."""
 _OF_REFUSALS: Final = frozenset({PodAct.REFUSED, PodAct.KEPT})
 _ACTS: Final = {
     ("create", ""): PodAct.REFUSED,
@@ -34,6 +37,8 @@ _ACTS: Final = {
     ("create", "eviction"): PodAct.KEPT,
     ("create", "exec"): PodAct.RAN,
     ("get", "exec"): PodAct.RAN,
+    ("patch", "resize"): PodAct.RESIZED,
+    ("update", "resize"): PodAct.RESIZED,
     ("patch", "status"): PodAct.STATUS,
     ("update", "status"): PodAct.STATUS,
 }
@@ -64,6 +69,22 @@ class _Status(Struct, frozen=True, rename="camel"):
     container_statuses: Sequence[_Container] | None = None
 
 
+class _Resources(Struct, frozen=True):
+    limits: dict[str, object] | None = None
+
+
+class _Resized(Struct, frozen=True):
+    resources: _Resources | None = None
+
+
+class _Spec(Struct, frozen=True):
+    containers: Sequence[_Resized] | None = None
+
+
+class _ResizedPod(Struct, frozen=True):
+    spec: _Spec | None = None
+
+
 class _Metadata(Struct, frozen=True):
     uid: str | None = None
 
@@ -76,6 +97,7 @@ class _Pod(Struct, frozen=True):
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
+_resized_pods: Final = msgspec.json.Decoder(_ResizedPod)
 
 
 def may_be_pod_request(line: bytes) -> bool:
@@ -99,6 +121,8 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         # What follows the name of a program may be secret. A program is answered when it ends.
         at = get_instant(normalize(event.request_received_timestamp)) or at
         message = truncate(next(iter(event.query.get("command", [])), ""), _MAX_PROGRAM)
+    if act is PodAct.RESIZED:
+        message = ", ".join(_list_limits(bytes(event.request_object)))
     return PodRequest(
         at=at,
         act=act,
@@ -109,6 +133,21 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         message=truncate(message, _MAX_MESSAGE),
         status=_find_status(bytes(event.request_object)) if act is PodAct.STATUS else None,
     )
+
+
+def _list_limits(sent: bytes) -> Iterator[str]:
+    """Yield the limits that a request set, such as `cpu 5m`, of a pod with one container that it names."""
+    try:
+        spec = _resized_pods.decode(sent).spec
+    except (ValueError, RecursionError):
+        return
+    containers = (spec.containers if spec is not None else None) or ()
+    resources = containers[0].resources if len(containers) == 1 else None
+    limits = (resources.limits if resources is not None else None) or {}
+    for name in _RESOURCES:
+        value = limits.get(name)
+        if isinstance(value, str) and _QUANTITY.fullmatch(value):
+            yield f"{name} {value}"
 
 
 def _find_status(sent: bytes) -> PodStatus | None:

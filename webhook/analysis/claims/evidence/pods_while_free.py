@@ -45,6 +45,8 @@ _MAX_NAMED: Final = 3
 _FAILED: Final = 500
 _UNTIL_SILENT: Final = 5 * SECOND
 """How long before its last renewal a program may have been started that stopped a holder, or its pod."""
+_UNTIL_STARVED: Final = MINUTE
+"""How long before its last renewal in time the pod of a holder may have been resized that starved since."""
 _UNTIL_EVICTED: Final = 2 * SECOND
 _SCHEDULER: Final = "system:kube-scheduler"
 _NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
@@ -254,7 +256,7 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
 
 
 def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
-    """Yield who ran a program in the pod of a holder when that lost the lease, and who failed to evict one."""
+    """Yield who ran a program in the pod of a holder when that lost the lease, resized it, or failed to evict it."""
     late = [(one.start, one.end) for one in history.late_silences]
     for tenure, after in _pair(list(history.tenures)):
         place = _find_pod_that_held(history, tenure)
@@ -268,6 +270,8 @@ def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now:
         held = [one for one in about if tenure.since <= one.at <= min(until, now)]
         ran = [one for one in held if any(start - _UNTIL_SILENT <= one.at <= end for start, end in silent)]
         yield from _list_of_act(PodAct.RAN, ran, now)
+        resized = [one for one in held if any(start - _UNTIL_STARVED <= one.at <= end for start, end in silent)]
+        yield from _list_of_act(PodAct.RESIZED, resized, now)
         yield from _list_of_node_controller(histories, place, held)
         yield from _list_of_act(PodAct.KEPT, held, now)
 
@@ -314,6 +318,9 @@ def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Itera
         pod = f"pod {format_name(first.name)}, which held it"
         program = format_name(first.message) if first.message else "a program"
         text = f"{describe_writer(process)} ran {program} in {pod}{again}"
+        if act is PodAct.RESIZED:
+            limits = f" (limits: {last.message})" if last.message else ""
+            text = f"{describe_writer(process)} resized {pod}{again}{limits}"
         if act is PodAct.KEPT:
             text = f"{describe_writer(process)} was refused the eviction of {pod}, with {last.code}{again}"
         yield PodEvent(first.at, text)
