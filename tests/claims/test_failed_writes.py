@@ -107,6 +107,25 @@ def test_the_words_for_several(stored: list[bool | None], words: str) -> None:
     assert describe_stored(failed) == words
 
 
+@pytest.mark.parametrize(
+    ("messages", "stored", "words"),
+    [
+        (["stream error: stream ID 45; NO_ERROR"], None, ", as the API server did not receive all of it"),
+        (["stream error: stream ID 1; CANCEL"] * 2, False, ", as the API server did not receive all of them"),
+        (["stream error: stream ID 45; NO_ERROR"], True, ", and was stored all the same"),
+        (["stream error: stream ID 1; CANCEL", "etcdserver: no leader"], False, ""),
+        (['failed calling webhook "a": stream error: stream ID 1; CANCEL'], False, ""),
+        (["stream error: stream ID 1; CANCEL: while it asked etcd"], False, ""),
+    ],
+    ids=["one", "two", "it was stored", "another one failed", "of a webhook", "of what it asks"],
+)
+def test_what_an_api_server_received_in_part_is_no_failure_of_its_own(
+    messages: list[str], stored: bool | None, words: str
+) -> None:
+    failed = [Refusal(at=0, code=500, message=one, took=0, writer=Writer(), was_stored=stored) for one in messages]
+    assert describe_stored(failed) == words
+
+
 def fail_all(*, others_fail: bool) -> FakeServer:
     """A holder that loses the lease while the API server fails, also, or only, for its own one."""
     server, electors = shop()

@@ -17,7 +17,12 @@ def may_have_stored(failed: Sequence[Refusal]) -> bool:
 
 
 def describe_stored(failed: Sequence[Refusal]) -> str:
-    """`, and was stored all the same`, `, any of which may have been stored all the same`, "" if none was."""
+    """`, and was stored all the same`, `, any of which may have been stored all the same`, "" if none was.
+
+    What an API server did not receive as a whole it did not store, and that is no failure of its own.
+    """
+    if failed and all(one.is_cut_off and not one.was_stored for one in failed):
+        return f", as the API server did not receive all of {'it' if len(failed) == 1 else 'them'}"
     stored = sum(1 for one in failed if one.was_stored)
     unknown = sum(1 for one in failed if one.was_stored is None)
     if not stored and not unknown:

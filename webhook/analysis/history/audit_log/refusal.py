@@ -22,6 +22,12 @@ AUTHORIZATION_REASON: Final = "authorization.k8s.io/reason"
 """An annotation that the API server writes. Source: kubernetes/apiserver `pkg/endpoints/filters/authorization.go`."""
 AUTHORIZATION_FAILED: Final = "internal error"
 """The reason that it writes if an authorizer failed, and did not refuse."""
+_CUT_OFF: Final = re.compile(r"stream error: stream ID [0-9]{1,20}; [A-Z_0-9]{1,40}")
+"""The whole answer if a client stops, or resets its stream, before an API server has read all of a request.
+
+Source: `StreamError` of golang.org/x/net `http2/errors.go`, which reading the body returns; of what an API server itself
+asks, such as a webhook, the message says more.
+"""
 _RBAC: Final = "RBAC: "
 _DECISION: Final = "authorization.k8s.io/decision"
 _ALLOWED: Final = "allow"
@@ -233,6 +239,11 @@ class Refusal(Struct, frozen=True):
         """True if the API server was unable to store it; not if the client hung up before a second had passed."""
         is_abandoned = "context canceled" in self.message and self.took < SLOW
         return (self.code >= 500 or self.code == 429) and not is_abandoned
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True if the API server did not receive all of the request, so that it stored nothing."""
+        return self.code == _INTERNAL_ERROR and _CUT_OFF.fullmatch(self.message) is not None
 
     @property
     def is_unserved(self) -> bool:
