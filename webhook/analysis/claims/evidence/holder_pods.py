@@ -20,7 +20,8 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodDeletion, Writer
-from webhook.kubernetes.request import TAINT_EVICTORS
+from webhook.analysis.named_pods import find_named_pod
+from webhook.kubernetes.request import NODE_USER, TAINT_EVICTORS
 from webhook.kubernetes.times import SECOND, format_length
 
 _LONG: Final = 5 * SECOND
@@ -33,11 +34,17 @@ class HolderPodDeletion(Struct, frozen=True):
     deletion: PodDeletion
     is_order_known: bool = True
     """False if the clocks of API servers differ, so that it may have come after what it seems to precede."""
+    is_mirror: bool = False
+    """It is what an API server shows of a static pod: of its name, as the token of such a process names no pod."""
 
     @property
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
         did = "held" if self.tenure.processes.is_process_known else "renewed"
+        if self.is_mirror:
+            # Its kubelet deletes that if the manifest of a static pod is removed, or another one.
+            pod = f"pod {format_name(self.deletion.name)}, named for this lease and the node of its holder"
+            return f"{pod}, was deleted by the kubelet there, as when the manifest of a static pod is removed"
         pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_stand_in else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
@@ -68,6 +75,7 @@ def find_holder_pod_deletions(
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
     for tenure, after in pairwise([*history.tenures, None]):
         assert tenure is not None
+        yield from _find_mirror_deletion(histories, history, tenure, now)
         is_known = tenure.processes.is_process_known or tenure.processes.is_alone
         own = tenure.processes.own if is_known and not tenure.processes.others else None
         found = histories.deleted_pods.list_deletions_by(own) if own is not None else ()
@@ -79,6 +87,23 @@ def find_holder_pod_deletions(
             within = [replace(within[0], is_surely_not_dry_run=True)]
         is_order_known = histories.bounds.skew <= SECOND
         yield from (HolderPodDeletion(tenure, one, is_order_known) for one in sorted(within, key=is_by_kubelet)[:1])
+
+
+def _find_mirror_deletion(
+    histories: ClusterHistory, history: LeaseHistory, tenure: Tenure, now: int
+) -> Iterator[HolderPodDeletion]:
+    """Yield the last deletion by a kubelet of the static pod that a holder without a token of a pod most likely is.
+
+    A static pod has the name in its manifest and that of its node, and electors of the control plane name that node.
+    """
+    own, node = tenure.processes.own, find_named_pod(tenure.holder)
+    if own is None or own.pod or own.uid or not node or tenure.is_stand_in:
+        return
+    until, kubelet = now if tenure.until is None else min(now, tenure.until + SECOND), f"{NODE_USER}{node}"
+    found = histories.deleted_pods.list_deletions_of(history.namespace, f"{history.name}-{node}", "")
+    its = [one for one in found if is_by_kubelet(one) and one.writer.user == kubelet]
+    within = [one for one in its if tenure.since <= one.at <= until]
+    yield from (HolderPodDeletion(tenure, one, is_mirror=True) for one in within[-1:])
 
 
 def _is_gone_by(

@@ -186,6 +186,11 @@ def _advise_while_free(account: Account) -> Advice:
             "waiting, for example; their logs and the audit log show which. To see the pods:"
         )
         return Advice(sentence, f"{where} get pods")
+    latest = history.latest_tenure
+    is_unasked = account.askers is not None and not account.askers.asking
+    if latest is not None and is_unasked and is_gone(account.pods.deletions, latest):
+        sentence = "The pod of its last holder was deleted, and the log has no other that asks. See whether any runs:"
+        return Advice(sentence, f"{where} get pods,events")
     return Advice("A replica that runs, and may write it, can take the lease at once:", f"{where} get pods")
 
 

@@ -45,7 +45,7 @@ from webhook.analysis.history.holders.clock import SetBack
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure, with_previous
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
-from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.analysis.history.status import RELEASED_DURATION, LeaseState
 from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, format_length
@@ -132,7 +132,9 @@ def list_latest(account: Account) -> Iterator[Line]:
     related = _list_related_writes(account, are_latest=True)
     # What came first may be the cause of the rest.
     shown += [*related[:-_MAX_RELATED][:1], *related[-_MAX_RELATED:]]
-    shown += [] if is_cause else _list_pod_deletions(account)[-1:]
+    # Of a lease that no one holds, those of the last two say that the next one went, too.
+    last_deletions = _MAX_LATEST if account.state is LeaseState.RELEASED else 1
+    shown += [] if is_cause else _list_pod_deletions(account)[-last_deletions:]
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
     shown += [
         *_list_crossed_locks(account),

@@ -25,8 +25,8 @@ AUTHORIZATION_FAILED: Final = "internal error"
 _CUT_OFF: Final = re.compile(r"stream error: stream ID [0-9]{1,20}; [A-Z_0-9]{1,40}")
 """The whole answer if a client stops, or resets its stream, before an API server has read all of a request.
 
-Source: `StreamError` of golang.org/x/net `http2/errors.go`, which reading the body returns; of what an API server itself
-asks, such as a webhook, the message says more.
+Source: `StreamError` of golang.org/x/net `http2/errors.go`, which reading the body returns; of what an API server asks
+itself, such as a webhook, the message says more.
 """
 _RBAC: Final = "RBAC: "
 _DECISION: Final = "authorization.k8s.io/decision"
