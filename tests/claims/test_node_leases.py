@@ -14,6 +14,7 @@ from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder
 from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.kubernetes.request import NODE_CONTROLLER
 from webhook.kubernetes.times import format_micro_time
 
 NODE = ("kube-node-lease", "n1")
@@ -112,6 +113,53 @@ def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
 
 def test_the_command_for_its_holder_describes_the_node() -> None:
     assert make_command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"
+
+
+def refuse_a_while(*, who: str = KUBELET, seconds: int = 80, after: int = 2) -> FakeServer:
+    """A kubelet that is refused between renewals too few to show how often it renews; its node seems not ready."""
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user=KUBELET, retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    node.take()
+    user, node.user = node.user, who
+    policy = "leases.coordination.k8s.io \"n1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding"
+    for _ in range(seconds // 10):
+        server.wait(10)
+        node.fail(403, policy)
+    node.user = user
+    about = put("objectRef", {"resource": "nodes", "name": "n1", "apiVersion": "v1", "subresource": "status"})
+    by, at = put("user.username", NODE_CONTROLLER), put("stageTimestamp", format_micro_time(server.now - 9_000_000))
+    server.log.append(write_event("nodes", "", about, put("verb", "patch"), by, at))
+    for _ in range(after):
+        server.wait(10)
+        node.renew()
+    return server
+
+
+@pytest.mark.parametrize(
+    ("server", "is_told", "is_over"),
+    [
+        (refuse_a_while(), True, True),
+        (refuse_a_while(seconds=20), False, True),
+        (refuse_a_while(who="system:node:n2"), False, False),
+        (refuse_a_while(after=0), False, False),
+    ],
+    ids=["it expired", "it lasted", "another one was refused", "it goes on"],
+)
+def test_of_a_lease_that_is_seldom_renewed_a_refusal_tells_that_it_expired(
+    server: FakeServer, *, is_told: bool, is_over: bool
+) -> None:
+    histories = follow_log(server)
+    output = text(make_account(histories, histories.leases[NODE], server.now))
+    assert ("the lease, which lasts 40 s, was not renewed for 1 min 30 s" in output) is is_told
+    assert ("ADVICE The refusals have ended." in output) is is_over
+
+
+def test_what_was_done_to_a_node_whose_lease_expired_so_is_listed() -> None:
+    server = refuse_a_while()
+    histories = follow_log(server)
+    output = text(make_account(histories, histories.leases[NODE], server.now))
+    assert "Node n1 was given another status by kube-system/node-controller" in output
 
 
 def delete_node(name: str, *, lease: str = "kube-node-lease/n1", is_back: bool = True, wait: float = 60) -> FakeServer:

@@ -121,6 +121,30 @@ def test_the_names_of_holders_say_nothing_of_two_users() -> None:
     assert shared.severity is Severity.WARNING
 
 
+@pytest.mark.parametrize(
+    ("retry", "has_followed", "words"),
+    [
+        (5, True, "typically every 5 s by the present holder, every 2 s by all its holders; longest gap"),
+        (2, True, "typically every 2 s; longest gap"),
+        (5, False, "typically every 2 s; longest gap"),
+    ],
+    ids=["another rhythm", "the same rhythm", "one holder"],
+)
+def test_a_holder_that_renews_in_a_rhythm_of_its_own_is_not_late(
+    retry: float, words: str, *, has_followed: bool
+) -> None:
+    server = FakeServer()
+    before = server.elector("db-0", "shop/db")
+    before.lead(60)
+    after = before
+    if has_followed:
+        before.release()
+        after = server.elector("db-1", "shop/db")
+    after.retry = retry
+    after.lead(40)
+    assert f"Renewals: {words}" in text(account(follow_log(server), server.now))
+
+
 def frozen(*, silent: bool = True) -> FakeServer:
     """A stranger sets leaseTransitions to the greatest number; after a while the holder stops."""
     server = FakeServer()

@@ -76,6 +76,8 @@ class Renewals(Struct):
     last: int | None = None
     intervals: deque[int] = field(default_factory=partial(deque, (), _KEPT))
     latest: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
+    of_holder: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
+    """The latest intervals of the present holder alone: another program may renew in another rhythm."""
     silences: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     lost: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     """Before another holder took it because it had expired."""
@@ -112,6 +114,7 @@ class Renewals(Struct):
         gap, longest = at - self.last, self.longest_usual
         self.longest = max(self.longest, gap)
         self.latest.append(gap)
+        self.of_holder.append(gap)
         is_silence = longest is not None and gap > longest
         if longest is None or is_silence:
             silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed=is_claimed)
@@ -188,6 +191,7 @@ class Renewals(Struct):
     def restart_with_holder(self, at: int, *, has_expired: bool, is_claimed: bool | None = None) -> None:
         """Restart at the first renewal of a new holder; `is_claimed` is as in `restart`."""
         self.tenure_count += 1
+        self.of_holder.clear()
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at, is_claimed=is_claimed)
@@ -218,6 +222,12 @@ class Renewals(Struct):
         return self._usual
 
     @property
+    def usual_of_holder(self) -> int | None:
+        """The median of the latest intervals of the present holder, in microseconds; None as long as there are few."""
+        found = sorted(self.of_holder)
+        return found[len(found) // 2] if len(found) >= _MIN_INTERVALS else None
+
+    @property
     def longest_usual(self) -> int | None:
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
@@ -233,6 +243,11 @@ class Renewals(Struct):
         if len(beside) < _MANY or min(long, short) * 5 < len(beside):
             return None
         return min(beside), max(beside)
+
+    @property
+    def early_expiries(self) -> Sequence[Silence]:
+        """The silences in which a lease expired, of those before it is known what is usual."""
+        return [one for one in self._early if one.duration and one.length >= one.duration * SECOND]
 
     def measure_silence_within(self, start: int, end: int) -> int:
         """Return how much of the longest silence lies between two instants, in microseconds."""

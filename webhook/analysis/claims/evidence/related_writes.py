@@ -449,7 +449,8 @@ def _may_explain_silence(write: RelatedWrite, scene: _Scene) -> bool:
 
 def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
     """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
-    yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in history.late_silences)
+    late = (*history.late_silences, *history.renewals.early_expiries)
+    yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in late)
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED or after.beginning.may_have_been_expired:
             yield before.last_of_identity, after.since, before

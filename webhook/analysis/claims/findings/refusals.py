@@ -18,7 +18,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.inputs.items import FenceReport, Writer
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, format_length
 
 _Group = TypeVar("_Group", list[Refusal], list[FenceReport])
 _MANY_READS: Final = 3
@@ -142,6 +142,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         message += (
             f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
         )
+    message += _describe_early_expiry(history, group)
     holder = history.latest_tenure
     arguments = {
         "by": WriteAuthor(last.writer),
@@ -174,7 +175,9 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     if is_passing:
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
-    if over and has_renewed_since_refusals(history, last):
+    renewed_for = history.find_last_renewal_by(last.writer.user) - last.at
+    is_over = over > 0 or renewed_for >= (history.duration or DEFAULT_DURATION) * SECOND // 2
+    if is_over and has_renewed_since_refusals(history, last):
         advice = replace(advice, sentence=f"The refusals have ended. {advice.sentence}")
     return make_claim(
         history,
@@ -186,6 +189,19 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         over_since=over,
         arguments=arguments,
     )
+
+
+def _describe_early_expiry(history: LeaseHistory, group: Sequence[Refusal]) -> str:
+    """Say that a holder was refused until its lease had expired, where too few renewals are seen to call one late."""
+    first, last = group[0].received, group[-1].at
+    spanning = (one for one in history.renewals.early_expiries if one.start <= first and last <= one.end)
+    silence = next(spanning, None)
+    if silence is None or history.is_partial:
+        return ""
+    tenure = history.find_tenure_of_silence(silence)
+    if tenure is None or tenure.is_by(group[-1].writer) is not True:
+        return ""
+    return f"; the lease, which lasts {silence.duration} s, was not renewed for {format_length(silence.length)}"
 
 
 def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:

@@ -203,7 +203,11 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         is_standing_in = account.tenure is not None and account.tenure.is_stand_in
         label, whose = ("Its writes", "writer") if is_standing_in else ("Renewals", "holder")
         by = "" if account.is_nameless else f" by the same {whose}"
-        yield Line(label, f"typically every {usually}; longest gap between two{by}: {longest}")
+        own, rhythm = account.history.renewals.usual_of_holder, f"every {usually}"
+        is_one_of_several = account.tenure is not None and len(account.history.tenures) > 1
+        if own is not None and is_one_of_several and _is_other_rhythm(own, int(usual * SECOND)):
+            rhythm = f"every {format_length(own)} by the present {whose}, every {usually} by all its {whose}s"
+        yield Line(label, f"typically {rhythm}; longest gap between two{by}: {longest}")
     found = list(_list_waiting(account))
     waiting = [format_name(reader) for reader, run in found if not _is_over(account, run)]
     if waiting:
@@ -219,6 +223,11 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
     if waited:
         more = f" and {len(waited) - MAX_WAITING} more" if len(waited) > MAX_WAITING else ""
         yield Line("Waited", f"{', '.join(waited[:MAX_WAITING])}{more}")
+
+
+def _is_other_rhythm(own: int, usual: int) -> bool:
+    """Return whether a holder renews much more often, or rarely, than most renewals were made."""
+    return not 2 * usual < 3 * own < 5 * usual
 
 
 def _is_over(account: Account, run: ReadRun | None) -> bool:
