@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import text
 from tests.factories import put
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, follow_log, follow_watch
+from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.inputs.test_related_writes import write_event
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.assemble import make_account
@@ -113,6 +113,36 @@ def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
 
 def test_the_command_for_its_holder_describes_the_node() -> None:
     assert make_command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"
+
+
+@pytest.mark.parametrize(
+    ("follow", "others", "command"),
+    [
+        (follow_watch, 2, "lease-webhook why kube-node-lease/n1 --input AUDIT-LOG"),
+        (follow_watch, 0, "kubectl describe node n1"),
+        (follow_log, 2, "kubectl describe node n1"),
+    ],
+    ids=["with others", "alone", "with others in a log"],
+)
+def test_a_node_that_was_silent_with_others_need_not_have_failed(follow: View, others: int, command: str) -> None:
+    server = FakeServer()
+    rest, electors = [server.elector(f"m{number}", f"shop/m{number}") for number in range(5)], []
+    for number in range(1, 5):
+        name = f"n{number}"
+        node = server.elector(name, f"kube-node-lease/{name}", user=f"system:node:{name}", retry=10, duration=40)
+        node.identity, node.pod = name, ""
+        electors.append(node)
+    for at in range(30):
+        for number, node in enumerate(electors):
+            if not (10 <= at < 18 and number <= others):
+                (node.renew if node.lease in server.leases else node.take)()
+        together(10, *rest)
+    histories = follow(server)
+    output = text(make_account(histories, histories.leases[NODE], server.now))
+    assert ("Heartbeats of others stopped at the same time: look for what they share." in output) is (
+        "AUDIT-LOG" in command
+    )
+    assert command in output
 
 
 def refuse_a_while(*, who: str = KUBELET, seconds: int = 80, after: int = 2) -> FakeServer:

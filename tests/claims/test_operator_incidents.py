@@ -14,8 +14,8 @@ from tests.factories import Document
 from webhook.cli.main import main
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "operator-incidents"
-LOGS, WATCH = ("audit.log.gz", "audit-2.log.gz"), "watch.json.gz"
-"""Some incidents have the logs of two API servers."""
+LOGS, WATCH = ("audit.log.gz", "audit-2.log.gz", "audit-3.log.gz"), "watch.json.gz"
+"""Some incidents have the logs of two or three API servers."""
 FILES: Final = {"log": LOGS, "watch": (WATCH,), "both": (*LOGS, WATCH)}
 
 

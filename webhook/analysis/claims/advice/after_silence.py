@@ -178,7 +178,7 @@ def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, cause
 def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
     """Return what to do if the input does not show why a holder did not renew."""
     if history.namespace == NODE_LEASES:
-        return _advise_on_silent_node(history)
+        return _advise_on_silent_node(history, cause)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
     if (own := find_holder_without_pod(history, tenure)) is not None and not find_user_without_pod(tenure):
@@ -208,8 +208,14 @@ def advise_on_nameless(history: LeaseHistory, tenure: Tenure | None) -> Advice:
     return Advice(sentence, f"{make_command_for_lease(history)} --watch")
 
 
-def _advise_on_silent_node(history: LeaseHistory) -> Advice:
-    """Return the advice for a silent kubelet: to look at its node."""
+def _advise_on_silent_node(history: LeaseHistory, cause: Diagnosis) -> Advice:
+    """Return the advice for a silent kubelet: to look at its node, unless others were silent at the same time."""
+    if cause.has_lost_heartbeats and not history.requests.is_logged:
+        sentence = (
+            "Heartbeats of others stopped at the same time: look for what they share. Whether the writes of kubelets "
+            "were refused, the audit log shows:"
+        )
+        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
     return Advice(f"See why node {format_name(history.name)} did not report:", make_command_for_node(history.name))
 
 
@@ -279,7 +285,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     if cause.blame is Blame.POD:
         return _advise_after_deletion(history, tenure)
     if history.namespace == NODE_LEASES:
-        return _advise_on_silent_node(history)
+        return _advise_on_silent_node(history, cause)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
     if cause.possible_causes == (Cause.INTERVAL,):
