@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
+from tests.claims.test_related_writes import log_write
+from tests.factories import put
 from tests.history.fake_server import SECOND, START, FakeServer
-from tests.history.observing import cluster_of, follow_log
+from tests.history.observing import cluster_of, follow_both, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.presentation.text import Line, list_facts
 
@@ -125,3 +127,34 @@ def test_who_followed_another_holder_has_not_held_it_since_its_creation() -> Non
     db.lead(10)
     server.elector("db-1", "shop/db").lead(10)
     assert "created" not in text(account(cluster_of(server.watch(managed_fields=False)), server.now))
+
+
+@pytest.mark.parametrize(("is_changed", "is_told"), [(True, True), (False, False)], ids=["updated", "as it was"])
+def test_a_holder_that_was_there_before_its_workload_was_updated_is_no_result_of_that(
+    *, is_changed: bool, is_told: bool
+) -> None:
+    server, (db, *_) = shop()
+    db.user, db.pod = "system:serviceaccount:shop:db", "db-7d9c6b5f4-7hq2x"
+    db.lead(20)
+    del server.log[0]
+    server.events[0] = (server.events[1][0], "ADDED", server.events[1][2])
+    del server.events[1]
+    if is_changed:
+        log_write(server, "deployments", "apps", put("verb", "patch"))
+    db.lead(20)
+    answer = account(follow_both(server), server.now)
+    assert (Line("Held since", "11:06:40Z, as it wrote itself") in list(list_facts(answer, verbose=False))) is is_told
+
+
+def test_a_holder_of_a_lease_that_was_created_again_need_not_have_lost_it() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    server.wait(1)
+    db.lead(20)
+    assert "db-0_1 holds it since 11:07:01Z, when the lease was created again, renewed" in text(
+        account(follow_log(server), server.now)
+    )
+    server.delete("shop/db")
+    server.elector("db-1", "shop/db").lead(20)
+    assert "db-1_1 holds it since 11:07:21Z, renewed" in text(account(follow_log(server), server.now))

@@ -198,6 +198,9 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     first = account.first_tenure
     if first and first.is_since_known and first.began is not Handover.SEEN and not first.beginning.is_unseen:
         since = f" since {format_clock(first.since, now)}"
+        # It need not have lost the lead meanwhile.
+        is_same = first.began is Handover.DELETED and first.previous == first.holder
+        since += ", when the lease was created again" if is_same else ""
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""

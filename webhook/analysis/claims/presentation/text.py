@@ -359,9 +359,16 @@ def _describe_acquire_time(account: Account) -> str:
 
 
 def _list_acquisition(account: Account) -> Iterator[Line]:
-    """Yield what clients say of when it was taken, if it was held when the input begins and has no stamps."""
+    """Yield what clients say of when it was taken, if it was held when the input begins.
+
+    With stamps, only if something was changed since then that the holder depends on: it is no result of that.
+    """
     tenure, history = account.tenure, account.history
-    if tenure is None or tenure.began is not Handover.SEEN or account.state is not LeaseState.LIVE or history.entries:
+    if tenure is None or tenure.began is not Handover.SEEN or account.state is not LeaseState.LIVE:
+        return
+    if tenure.beginning.is_since_own and any(one.at > tenure.since for one in account.related_writes):
+        yield Line("Held since", f"{format_clock(tenure.since, account.now)}, as it wrote itself")
+    if history.entries:
         return
     if find_creation_at_first_sight(history) is None and (said := _describe_acquire_time(account)):
         yield Line("Held since", f"not known{said}")
