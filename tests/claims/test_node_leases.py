@@ -170,7 +170,7 @@ def refuse_a_while(*, who: str = KUBELET, seconds: int = 80, after: int = 2) -> 
     ("server", "is_told", "is_over"),
     [
         (refuse_a_while(), True, True),
-        (refuse_a_while(seconds=20), False, True),
+        (refuse_a_while(seconds=20), False, False),
         (refuse_a_while(who="system:node:n2"), False, False),
         (refuse_a_while(after=0), False, False),
     ],

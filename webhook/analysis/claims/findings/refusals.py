@@ -142,7 +142,8 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         message += (
             f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
         )
-    message += _describe_early_expiry(history, group)
+    expiry = _describe_early_expiry(history, group)
+    message += expiry
     holder = history.latest_tenure
     arguments = {
         "by": WriteAuthor(last.writer),
@@ -175,9 +176,8 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     if is_passing:
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
-    renewed_for = history.find_last_renewal_by(last.writer.user) - last.at
-    is_over = over > 0 or renewed_for >= (history.duration or DEFAULT_DURATION) * SECOND // 2
-    if is_over and has_renewed_since_refusals(history, last):
+    # What kept a holder from renewing it is over with its next renewal.
+    if (over or expiry) and has_renewed_since_refusals(history, last):
         advice = replace(advice, sentence=f"The refusals have ended. {advice.sentence}")
     return make_claim(
         history,
