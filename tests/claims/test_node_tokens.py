@@ -3,6 +3,7 @@
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.claims.accounts import account, text
 from tests.claims.test_related_writes import log_write
@@ -10,6 +11,7 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.inputs.items import Writer
 
 USER: Final = "system:serviceaccount:shop:db"
 NODE: Final = "authentication.kubernetes.io/node-name"
@@ -53,6 +55,21 @@ def lock_out(*tweaks: Tweak, name: str = "rack-a-01", is_back: bool = False, has
             event["sourceIPs"], event["userAgent"] = [address], "agent/v1"
             event["user"] = {} if is_refused else event["user"]
     return server
+
+
+@pytest.mark.parametrize(
+    ("writer", "node"),
+    [
+        (Writer(USER, node="n1"), "n1"),
+        (Writer(USER, "agent-0", "n1"), ""),
+        (Writer(USER, node="n1", uid="u-1"), ""),
+        (Writer(USER, node="n1", impersonator="alice"), ""),
+    ],
+    ids=["a node", "a pod", "a uid", "somebody acts as it"],
+)
+def test_a_token_of_no_pod_is_of_the_node_that_it_names(writer: Writer, node: str) -> None:
+    assert writer.process.bound_node == node
+    assert writer.is_same(replace(writer, node="n2")) is not bool(node)
 
 
 def explain(server: FakeServer) -> str:

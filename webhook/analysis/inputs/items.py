@@ -82,8 +82,11 @@ class Writer(Struct, frozen=True, gc=False):
 
     @property
     def bound_node(self) -> str:
-        """The node to whose Node the token is bound, "" if it is of a pod, or of neither."""
-        return "" if self.pod or self.uid else self.node
+        """The node to whose Node the token is bound, "" if it is of a pod, or of neither.
+
+        Who acts as another user may name any node.
+        """
+        return "" if self.pod or self.uid or self.impersonator else self.node
 
     def is_same(self, other: "Writer | None") -> bool:
         """True if both are one process: a pod by its uid, else by its name; a user without a pod by name and node."""
