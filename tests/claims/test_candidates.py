@@ -149,8 +149,8 @@ def is_said_unserved(server: FakeServer) -> bool:
     """Return whether it is said that the API server serves no candidates; all that says so agrees."""
     explained = account(cluster_of(server.audit_log()), server.now)
     advice = {
-        "that it does not serve LeaseCandidates, so it chooses no holder" in text(explained),
-        advise(explained).startswith("The API server holds no coordinated elections"),
+        "if it serves none at all, it chooses no holder" in text(explained),
+        advise(explained).startswith("See whether the API server serves another version of LeaseCandidates"),
         any(found.check == "candidates-not-served" for found in find_claims(explained)),
     }
     (answer,) = advice
@@ -167,7 +167,9 @@ def is_said_unserved(server: FakeServer) -> bool:
     ],
     ids=["an unknown resource", "a candidate that does not exist", "a list", "no right to list"],
 )
-def test_an_api_server_that_serves_no_candidates_chooses_no_holder(*, code: int, message: str, is_served: bool) -> None:
+def test_an_api_server_that_serves_no_candidates_of_a_version_may_choose_no_holder(
+    *, code: int, message: str, is_served: bool
+) -> None:
     server, _ = start_coordinated()
     server.wait(40)
     list_candidates(server, code, message)
@@ -183,6 +185,17 @@ def test_a_request_by_a_version_that_is_not_served_says_nothing_of_a_version_tha
     assert not is_said_unserved(server)
     list_candidates(server, 404, UNKNOWN)
     assert is_said_unserved(server)
+
+
+def test_the_versions_that_are_not_served_are_named_and_no_other_is_concluded_from_them() -> None:
+    server, _ = start_coordinated()
+    server.wait(40)
+    list_candidates(server, 404, UNKNOWN, "v1alpha1")
+    explained = account(cluster_of(server.audit_log()), server.now)
+    assert "that it does not serve LeaseCandidates of v1alpha1; if it serves none" in text(explained)
+    assert "LeaseCandidates than v1alpha1. If so, upgrade the replicas to it" in advise(explained)
+    list_candidates(server, 404, UNKNOWN, "v1alpha2")
+    assert "LeaseCandidates of v1alpha1 and v1alpha2;" in text(account(cluster_of(server.audit_log()), server.now))
 
 
 def test_a_version_that_no_release_needs_says_nothing() -> None:

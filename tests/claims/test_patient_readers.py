@@ -174,3 +174,20 @@ def test_every_output_doubts_since_when_it_can_be_taken(tmp_path: Path, capsys: 
     assert row.split()[-1] != "now"
     assert "Can be taken" not in explanation
     assert json.loads(document)["takeable_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("is_shown", "query", "is_doubtful"),
+    [(True, "", False), (True, "?resourceVersion=0", True), (False, "", True)],
+    ids=["by etcd", "from memory", "without what it shows"],
+)
+def test_a_reader_that_is_shown_the_last_renewal_shows_that_no_other_followed(
+    is_shown: bool, query: str, is_doubtful: bool
+) -> None:
+    shop = Shop()
+    for _ in shop.go_on(60):
+        shop.reader.ask(is_shown=is_shown)
+        shop.server.log[-1]["requestURI"] += query
+    answer = shop.explain()
+    assert (HIDDEN in text(answer)) is is_doubtful
+    assert bool([one for one in answer.findings if one.check == "expired"]) is not is_doubtful

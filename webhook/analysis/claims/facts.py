@@ -41,9 +41,9 @@ def find_facts(account: Account) -> Iterator[Claim]:
     yield from _collect_state(account)
     for before, tenure in with_previous(account.history.tenures):
         yield from _collect_tenure(account, before, tenure)
-    if account.election.unserved_at is not None:
-        text = "the API server answered (404) that it does not serve LeaseCandidates, so it chooses no holder then"
-        yield _make_fact(account, "candidates-not-served", text, arguments={"to": account.election.unserved_at})
+    if (unserved := account.election.unserved) is not None:
+        text = f"the API server answered (404) that {unserved.describe()}"
+        yield _make_fact(account, "candidates-not-served", text, arguments={"to": unserved.at})
     for write in account.related_writes:
         how = None if write.is_surely_not_dry_run else "unknown"
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"

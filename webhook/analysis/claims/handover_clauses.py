@@ -174,8 +174,7 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     is_removed = before is not None and before.removal.may_be_by_another
     if is_removed and before is not None and before.duration is None:
         return ""  # no one renews a lease without a duration, such as a lock of Terraform
-    is_end_exact = before is None or (before.is_end_dated and not is_removed)
-    is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
+    is_exact = tenure.began is Handover.RELEASED and _is_gap_exact(tenure, before) and not is_removed
     bound = format_length(tenure.leaderless) if is_exact else format_bound(tenure.leaderless)
     if before is not None and before.kept_until > before.last_renewal:
         return f"; {previous} itself had not renewed it for {bound}"
@@ -186,6 +185,12 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     if tenure.began is Handover.EXPIRED and is_as_written:
         return f"; not renewed for {bound} after {previous} was written into it"
     return f"; {'the lease was free' if is_free else 'not renewed'} for {bound}"
+
+
+def _is_gap_exact(tenure: Tenure, before: Tenure | None) -> bool:
+    """Return whether a log dates both the end of the tenure before and the beginning of this one."""
+    is_end_exact = before is None or (before.is_end_dated and before.ended is not None and before.ended.is_exact)
+    return tenure.is_exact and is_end_exact
 
 
 def _describe_taker(tenure: Tenure) -> tuple[str, str]:
@@ -211,7 +216,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) ->
         return f"{_describe_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
     other = tenure.processes.doubtful_taker
     took, who = _describe_taker(tenure)
-    unheld_for = format_length if tenure.is_exact and (before is None or before.is_end_dated) else format_bound
+    unheld_for = format_length if _is_gap_exact(tenure, before) else format_bound
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
     match tenure.began:

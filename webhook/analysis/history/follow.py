@@ -24,6 +24,7 @@ from webhook.analysis.history.elections.candidate_writers import CandidateWriter
 from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
+from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.history_index import HistoryIndex
 from webhook.analysis.history.lease import LeaseHistory
@@ -120,14 +121,15 @@ class ClusterHistory(Struct):
         return bool(is_any_shown) and not (self.has_managed_fields or self.bounds.logged_until)
 
     @property
-    def unserved_at(self) -> int | None:
-        """When an API server last answered that it serves no LeaseCandidates of a version.
+    def unserved(self) -> UnservedCandidates | None:
+        """The versions of LeaseCandidates that an API server does not serve; None if it serves one that was asked for.
 
-        None if it has not, or serves another one.
+        Whether it serves a version that nobody asked for is not known.
         """
-        if None in self._served.values():
+        answered = [at for at in self._served.values() if at is not None]
+        if not answered or None in self._served.values():
             return None
-        return max((at for at in self._served.values() if at is not None), default=None)
+        return UnservedCandidates(max(answered), tuple(sorted(self._served)))
 
     @property
     def lease_count(self) -> int:
@@ -308,8 +310,21 @@ class ClusterHistory(Struct):
         """Return whether a LeaseCandidate is gone, as far as the input shows."""
         return bool(candidate) and (namespace, candidate) not in self.candidates
 
+    def find_strategy(self, history: LeaseHistory) -> str | None:
+        """Return the strategy of the coordinated election of a lease; None if it has none, "" if it is not known.
+
+        A lease that its first holder created names no strategy. Its election is coordinated all the same if it was held
+        under the name of a LeaseCandidate for it: anyone may create another one.
+        """
+        if history.lease is not None and history.lease.spec.strategy:
+            return history.lease.spec.strategy
+        holders = {one.holder for one in history.tenures}
+        found = (self.candidates.get((history.namespace, holder)) for holder in sorted(holders))
+        own = next((one.spec for one in found if one is not None and one.spec.lease_name == history.name), None)
+        return None if own is None else next(iter(own.strategies), "")
+
     def _note_whether_served(self, seen: Observation) -> None:
-        """Note whether an API server serves LeaseCandidates: without them it holds no coordinated elections."""
+        """Note whether an API server serves a version of LeaseCandidates: without any, it chooses no holder."""
         if seen.kind != "LeaseCandidate" or seen.answer is None:
             return
         is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE

@@ -105,6 +105,8 @@ class LeaseHistory(Struct):
     """The writes that a watch or a read shows, and a log lacks; None if there are none."""
     read: ShownByRead | None = None
     """The read that shows the latest state; None if the write that made it is known."""
+    unchanged_at: int = 0
+    """When a read was last answered with what the latest write of a log had made; 0 if none was."""
     watch: str = ""
     """The watch that shows the latest write, "" if none does: it is of other leases, or has ended."""
     reported_shared_tenure: Tenure | None = None
@@ -148,8 +150,9 @@ class LeaseHistory(Struct):
         return self.vacancy.leaderless
 
     def is_read_unchanged_at(self, at: int) -> bool:
-        """Return whether a read shows that its state was still the one at an instant of which the write is missing."""
-        return self.read is not None and self.read.at >= at and not self.read.is_from_cache
+        """Return whether a read shows that its state was still the latest one that is known, at an instant."""
+        is_shown_by_read = self.read is not None and self.read.at >= at and not self.read.is_from_cache
+        return is_shown_by_read or self.unchanged_at >= at
 
     def find_status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""

@@ -75,6 +75,7 @@ def _take_stored(step: Step) -> None:
     history.watch = step.seen.place.path if is_watched else ""
     read_at = step.seen.read_at
     history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
+    history.unchanged_at = step.seen.unchanged_at
     if _is_unlogged(step):
         first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
         history.unlogged = replace(first, until=step.write.at)

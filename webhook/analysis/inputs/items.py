@@ -277,6 +277,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
+    unchanged_at: int = 0
+    """When a read was last answered, by etcd, with the state that this write of a log made; 0 if none was."""
     is_deleted_later: bool = False
     """A read shows this state, and a log that has no write before it has its deletion."""
     may_change_nothing: bool = False

@@ -90,7 +90,7 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
     if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None:
         return None
     is_shown = histories.is_watched_at(history, at) or history.is_read_unchanged_at(at)
-    if is_shown or _has_reason_to_wait(history, status):
+    if is_shown or _has_reason_to_wait(histories, history, status):
         return None
     lasts, until = (status.duration or 0) * SECOND, histories.bounds.logged_until
     tried = [one.writer for one in history.requests.refusals if one.received >= at and not one.is_read]
@@ -103,13 +103,13 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
     return None
 
 
-def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
+def _has_reason_to_wait(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus) -> bool:
     """Return whether who reads an expired lease may wait: for an API server to choose, or until renewTime is past."""
     assert history.lease is not None  # it has a status
     # Where nothing dates what a holder wrote, its renewTime may still lie in the future for who believes it.
     written = get_readable_instant(normalize(history.lease.spec.renew_time))
     ahead = max(status.ahead or 0, (written or 0) - (status.last_renewal or 0))
-    return bool(history.lease.spec.strategy) or ahead > MAX_TOLERANCE
+    return histories.find_strategy(history) is not None or ahead > MAX_TOLERANCE
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:

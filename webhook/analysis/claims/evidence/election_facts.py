@@ -8,10 +8,13 @@ from webhook.analysis.claims.evidence.askers import Askers
 from webhook.analysis.claims.evidence.choosers import ChangeOfChooser, find_change_of_chooser
 from webhook.analysis.claims.evidence.other_candidates import OtherCandidates, find_other_candidates
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing, find_unanswered_ping
+from webhook.analysis.claims.evidence.vain_answers import VainAnswer, find_vain_answer
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
+from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 
 
 class ElectionFacts(Struct, frozen=True):
@@ -31,8 +34,22 @@ class ElectionFacts(Struct, frozen=True):
     """The latest ping of a candidate of its coordinated election that was not answered."""
     change_of_chooser: ChangeOfChooser | None = None
     """How the API server that chooses changed while the lease had no holder that renewed it."""
-    unserved_at: int | None = None
-    """The last answer of an API server that it does not serve LeaseCandidates, if the election is coordinated."""
+    vain: VainAnswer | None = None
+    """The latest answer of a candidate that does not count, as its clock is behind."""
+    strategy: str | None = None
+    """The strategy of its coordinated election, "" if that is not known; None if it has no such election."""
+    unserved: UnservedCandidates | None = None
+    """The versions of LeaseCandidates that an API server does not serve, if the election is coordinated."""
+
+    @property
+    def is_coordinated(self) -> bool:
+        """Whether something else than its candidates chooses the holder."""
+        return self.strategy is not None
+
+    @property
+    def foreign_strategy(self) -> str:
+        """The strategy by which no API server chooses a holder; "" if one does, or if it is not known."""
+        return "" if self.strategy in {None, OLDEST_EMULATION_VERSION} else self.strategy or ""
 
 
 NO_ELECTION_FACTS: Final = ElectionFacts()
@@ -48,7 +65,7 @@ def find_election_facts(
     own = _list_users_of_holders(history)
     candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(one, own))
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
-    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    strategy = histories.find_strategy(history)
     found = ElectionFacts(
         events=tuple(sorted(one for one in said if one[0] <= now)),
         candidate_events=candidates,
@@ -57,7 +74,9 @@ def find_election_facts(
         other_candidates=find_other_candidates(histories, history, askers),
         unanswered=find_unanswered_ping(histories, history),
         change_of_chooser=find_change_of_chooser(histories, history),
-        unserved_at=histories.unserved_at if is_coordinated else None,
+        vain=find_vain_answer(histories, history),
+        strategy=strategy,
+        unserved=histories.unserved if strategy is not None else None,
     )
     return found if found != NO_ELECTION_FACTS else NO_ELECTION_FACTS
 

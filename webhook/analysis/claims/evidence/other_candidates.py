@@ -52,7 +52,7 @@ def find_other_candidates(
     histories: ClusterHistory, history: LeaseHistory, askers: Askers | None
 ) -> OtherCandidates | None:
     """Return them if each pod that asks for a free lease has candidates, and all of them for one other lease."""
-    if askers is None or history.lease is None or not history.lease.spec.strategy or not askers.asking:
+    if askers is None or histories.find_strategy(history) is None or not askers.asking:
         return None
     pods = tuple(who for who, _ in askers.asking)
     found = [histories.candidate_writers.list_leases(history.namespace, who).values() for who in pods]

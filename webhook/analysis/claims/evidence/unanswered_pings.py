@@ -57,7 +57,7 @@ class UnansweredPing(Struct, frozen=True):
 def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> UnansweredPing | None:
     """Return the latest one for a lease; None if there is none, or if the input may lack an answer."""
     bounds = histories.bounds
-    if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
+    if histories.find_strategy(history) is None or bounds.is_log_leaky:
         return None
     for ping in reversed(histories.pings.list_for_lease(history.namespace, history.name)):
         writer = histories.candidate_writers.find_pod(history.namespace, ping.candidate)

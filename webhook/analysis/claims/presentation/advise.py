@@ -75,11 +75,12 @@ from webhook.analysis.claims.words import (
 )
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
+from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
-from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
+from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name, split_fix
@@ -103,6 +104,8 @@ def advise(account: Account) -> Advice:
     advice, history = _advise(account), account.history
     if history.is_mixed:
         return advice
+    if account.election.vain is not None:
+        return account.election.vain.add_to(advice)
     if (ping := _find_unanswered_ping(account)) is not None:
         return ping.add_to(advice)
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
@@ -112,8 +115,12 @@ def advise(account: Account) -> Advice:
 
 
 def _find_unanswered_ping(account: Account) -> UnansweredPing | None:
-    """Return the ping whose candidate is to be looked at; None if it asks for another lease, which is said."""
-    return account.election.unanswered if account.election.other_candidates is None else None
+    """Return the ping whose candidate is to be looked at; None if another step comes first, which is named.
+
+    It asks for another lease, or no API server chooses among those that answer.
+    """
+    election = account.election
+    return None if election.other_candidates is not None or election.foreign_strategy else election.unanswered
 
 
 def _advise(account: Account) -> Advice:
@@ -170,12 +177,10 @@ def _advise_while_free(account: Account) -> Advice:
         return advise_on_refused_candidates(account.election.refused_candidates)
     if account.election.other_candidates is not None:
         return account.election.other_candidates.advise()
-    strategy = history.lease.spec.strategy if history.lease is not None else None
-    if strategy == OLDEST_EMULATION_VERSION:
+    if (foreign := _advise_on_foreign_strategy(account)) is not None:
+        return foreign
+    if account.election.is_coordinated:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
-    if strategy:
-        sentence = f"No API server chooses by the strategy {format_name(strategy)}; check that its implementation runs:"
-        return Advice(sentence, f"{where} get leasecandidates")
     if account.askers is not None and (refusal := _find_refusal_of_all(account, account.askers)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
         sentence = f"The lease is free, and all who asked for it since were refused. {after.sentence}"
@@ -192,6 +197,14 @@ def _advise_while_free(account: Account) -> Advice:
         sentence = "The pod of its last holder was deleted, and the log has no other that asks. See whether any runs:"
         return Advice(sentence, f"{where} get pods,events")
     return Advice("A replica that runs, and may write it, can take the lease at once:", f"{where} get pods")
+
+
+def _advise_on_foreign_strategy(account: Account) -> Advice | None:
+    """Return the advice to look for what chooses the holder; None if an API server does, or no one."""
+    if not (strategy := account.election.foreign_strategy):
+        return None
+    sentence = f"No API server chooses by the strategy {format_name(strategy)}; check that its implementation runs:"
+    return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,leasecandidates")
 
 
 def _measure_vacancy(account: Account) -> int | None:
@@ -647,12 +660,10 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (rejection := _advise_on_rejected_successors(account, status)) is not None:
         return rejection
-    if account.election.unserved_at is not None:
-        sentence = (
-            "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
-            "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
-        )
-        return Advice(sentence, API_RESOURCES)
+    if (foreign := _advise_on_foreign_strategy(account)) is not None:
+        return foreign
+    if (unserved := account.election.unserved) is not None:
+        return _advise_on_unserved_candidates(unserved)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == (Cause.INTERVAL,))
     is_odd = tenure is not None and (
         tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
@@ -662,6 +673,18 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     if (advice := _advise_on_running_pod(account) or _advise_on_askers(account)) is not None:
         return advice
     return _advise_on_silent_holder(account, status)
+
+
+def _advise_on_unserved_candidates(unserved: UnservedCandidates) -> Advice:
+    """Return what makes an API server choose a holder again, which depends on whether it serves another version."""
+    named = " and ".join(unserved.versions)
+    sentence = (
+        f"See whether the API server serves another version of LeaseCandidates than {named}. If so, upgrade the "
+        "replicas to it, and see in the log of the API server whether it fails to read one that is stored in an old "
+        "version: it chooses no holder then. If not, enable CoordinatedLeaderElection and their API again, or let the "
+        "replicas elect without them:"
+    )
+    return Advice(sentence, API_RESOURCES)
 
 
 def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
@@ -725,9 +748,7 @@ def _advise_on_askers(account: Account) -> Advice | None:
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
         return Advice(sentence, make_command_for_pods(account.history, pod), pod.names)
     who, asking = found.asking[0]
-    lease = account.history.lease
-    is_chosen = lease is not None and bool(lease.spec.strategy)
-    if not who.pod or asking.code >= 400 or is_chosen:
+    if not who.pod or asking.code >= 400 or account.election.is_coordinated:
         return None
     if found.restarted is not None:
         return _advise_on_restarts(found.restarted, make_pod_of_writer(account.history.namespace, who))

@@ -54,10 +54,9 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _list_clocks(account)
     # The headline of a lease that is held names who renewed it last.
     yield from _list_touch(account) if verbose or account.state is not LeaseState.LIVE or account.is_heartbeat else ()
-    if account.election.unserved_at is not None:
-        when = format_clock(account.election.unserved_at, account.now)
-        said = "it does not serve LeaseCandidates, so it chooses no holder"
-        yield Line("Election", f"the API server answered at {when} that {said}")
+    if (unserved := account.election.unserved) is not None:
+        when = format_clock(unserved.at, account.now)
+        yield Line("Election", f"the API server answered at {when} that {unserved.describe()}")
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _list_state(account, verbose=verbose)
@@ -88,6 +87,8 @@ def _list_further(account: Account) -> Iterator[Line]:
     around = account.surroundings
     if account.election.other_candidates is not None:
         yield Line("Candidates", account.election.other_candidates.describe(account.now))
+    elif account.election.vain is not None:
+        yield Line("Candidate", account.election.vain.describe(account.now))
     elif account.election.unanswered is not None:
         yield Line("Candidate", account.election.unanswered.describe(account.now))
     if around.renamed_node is not None:
@@ -214,8 +215,7 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
         read = "reads" if len(waiting) == 1 else "read"
         # Where an API server chooses among candidates, who reads the lease need not be one that it can choose.
-        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
-        label = "Readers" if is_coordinated else "Waiting"
+        label = "Readers" if account.election.is_coordinated else "Waiting"
         yield Line(label, f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
     waited = [
         f"{format_name(reader)} ({_describe_run(account, run)})" for reader, run in found if _is_over(account, run)
@@ -388,8 +388,9 @@ def _describe_writer(account: Account) -> str:
 
 def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]:
     at, now = account.takeable_at, account.now
-    is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
-    by = ", by the process that an API server names" if is_coordinated else ""
+    by = ", by the process that an API server names" if account.election.is_coordinated else ""
+    if strategy := account.election.foreign_strategy:
+        by = f", by the process that is chosen by {format_name(strategy)}, which no API server implements"
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by}")
     elif status.block is not None:

@@ -6,10 +6,12 @@ of the state that it replaced, because the clocks of API servers differ; the res
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Final
+
+from msgspec.structs import replace
 
 from webhook.analysis.history.merge.collection_deletions import list_deletions
 from webhook.analysis.history.merge.dated import JITTER, DatedItem, describe, is_of_dump
@@ -163,6 +165,15 @@ class Merged:
             known = max((one.revision for one in self._pending.get(key, ())), default=0)
             if seen.revision > max(known, self._passed.get(key, 0)):
                 self._pending.setdefault(key, []).append(seen)
+        for key, lane in self._pending.items():
+            self._note_unchanged(key, lane)
+
+    def _note_unchanged(self, key: _Key, lane: Sequence[DatedItem]) -> None:
+        """Have the last write of an object say until when reads show that no other one followed."""
+        last = max(lane, key=attrgetter("revision"))
+        at = self._reads.find_unchanged(key, last.revision) if last.revision else None
+        if at is not None and last.observation.input_kind is InputKind.AUDIT_LOG:
+            last.item = replace(last.observation, unchanged_at=at)
 
     def _add_state_before_deletion(self, key: _Key, seen: DatedItem) -> None:
         """Add what a read shows of an object of which a log has the deletion, and no write before that.

@@ -46,6 +46,11 @@ class LatestReads(Struct):
         """Forget all of them."""
         self._reads.clear()
 
+    def find_unchanged(self, key: _Key, revision: int) -> int | None:
+        """Return when a read was last answered, by etcd, with a state that the input has; None if none was."""
+        version, seen = self._reads.get(key, (0, None))
+        return seen.at if seen is not None and version == revision and not seen.is_from_cache else None
+
     def find_state(self, key: _Key) -> Observation | None:
         """Return the state that the latest read of an object shows, as a list shows it that was taken then."""
         _, seen = self._reads.get(key, (0, None))

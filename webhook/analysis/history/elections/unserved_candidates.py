@@ -1,0 +1,18 @@
+"""Versions of LeaseCandidates that an API server was asked for and does not serve."""
+
+from msgspec import Struct
+
+
+class UnservedCandidates(Struct, frozen=True):
+    """What an API server answered, the last time at `at`, in microseconds since 1970.
+
+    It may serve versions that nobody asked for.
+    """
+
+    at: int
+    versions: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Say which versions they are, and what follows."""
+        named = " and ".join(self.versions)
+        return f"it does not serve LeaseCandidates of {named}; if it serves none at all, it chooses no holder"
