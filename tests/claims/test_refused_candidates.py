@@ -75,8 +75,18 @@ def test_who_is_refused_does_not_ask_for_the_lease_and_its_answer_is_said() -> N
             },
             "See why the policy refuses that: kubectl get validatingadmissionpolicies",
         ),
+        (
+            {
+                "code": 403,
+                "message": 'leasecandidates.coordination.k8s.io "b" is forbidden: exceeded quota: counts, requested: '
+                "count/leasecandidates.coordination.k8s.io=1, used: count/leasecandidates.coordination.k8s.io=1, "
+                "limited: count/leasecandidates.coordination.k8s.io=1",
+            },
+            "Raise what ResourceQuota counts allows of them, or delete one whose pod is gone, as it takes up the "
+            "quota, too: kubectl -n shop describe resourcequota counts; kubectl -n shop get leasecandidates",
+        ),
     ],
-    ids=["a missing right", "a webhook", "a policy"],
+    ids=["a missing right", "a webhook", "a policy", "a quota"],
 )
 def test_advice_fits_who_refused(refusal: dict[str, Any], expected: str) -> None:
     if " cannot create" in refusal["message"]:

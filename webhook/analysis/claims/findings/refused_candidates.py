@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.analysis.claims.advice.after_refusal import find_quota
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
-from webhook.analysis.claims.commands import WEBHOOKS, make_options_to_act_as
+from webhook.analysis.claims.commands import WEBHOOKS, make_command_for_quota, make_options_to_act_as
 from webhook.analysis.claims.evidence.askers import join_names, name_refused
 from webhook.analysis.claims.evidence.election_facts import list_refused_candidates
 from webhook.analysis.claims.findings.lease_claim import make_claim
@@ -65,6 +66,11 @@ def advise_on_refused_candidates(found: Sequence[RefusedCandidate]) -> Advice:
         return Advice(f"{sentence} See why webhook {format_name(last.name)} refuses that:", WEBHOOKS)
     if last.by is RefusedBy.POLICY:
         return Advice(f"{sentence} See why the policy refuses that:", _POLICIES)
+    if quota := find_quota(last.message):
+        namespace = found[-1].namespace
+        left = "or delete one whose pod is gone, as it takes up the quota, too"
+        command = f"{make_command_for_quota(namespace, quota)}; {make_kubectl_prefix(namespace)} get leasecandidates"
+        return Advice(f"{sentence} Raise what ResourceQuota {format_name(quota)} allows of them, {left}:", command)
     pods = f"{make_kubectl_prefix(found[-1].namespace)} get pods,replicasets -o wide"
     return Advice(f"{sentence} Correct what was refused. To compare images:", pods)
 
