@@ -74,7 +74,8 @@ def test_where_nothing_else_is_wrong_the_logs_of_all_api_servers_are_to_be_colle
     assert f"{NOT_SHOWN}, from 11:07:12Z to 11:07:40Z" in said
     assert said.endswith(
         "ADVICE It is held and renewed, and the log lacks requests for it. "
-        "Collect the logs of all API servers, and compare their audit policies."
+        "Collect the logs of all API servers, and compare their audit policies; if a buffer overflowed, "
+        "apiserver_audit_error_total counts what was dropped."
     )
 
 

@@ -82,7 +82,6 @@ def test_who_is_refused_does_not_ask_for_the_lease_and_its_answer_is_said() -> N
                 "count/leasecandidates.coordination.k8s.io=1, used: count/leasecandidates.coordination.k8s.io=1, "
                 "limited: count/leasecandidates.coordination.k8s.io=1",
             },
-            "Raise what ResourceQuota counts allows of them, or delete one whose pod is gone, as it takes up the "
             "quota, too: kubectl -n shop describe resourcequota counts; kubectl -n shop get leasecandidates",
         ),
     ],

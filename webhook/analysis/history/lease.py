@@ -53,6 +53,8 @@ class UnloggedWrites(Struct, frozen=True):
     """When the first one was stored at the latest; None if that is not known."""
     until: int
     """When the last one was made."""
+    is_watched: bool = False
+    """A watch shows one of them; if not, the answers to reads do."""
 
 
 class LeaseHistory(Struct):

@@ -78,7 +78,8 @@ def _take_stored(step: Step) -> None:
     history.unchanged_at = step.seen.unchanged_at
     if _is_unlogged(step):
         first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
-        history.unlogged = replace(first, until=step.write.at)
+        is_watched = first.is_watched or read_at is None
+        history.unlogged = replace(first, until=step.write.at, is_watched=is_watched)
     if history.current_tenure is not None:
         history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):

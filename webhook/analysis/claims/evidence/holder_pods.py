@@ -45,7 +45,10 @@ class HolderPodDeletion(Struct, frozen=True):
             # Its kubelet deletes that if the manifest of a static pod is removed, or another one.
             pod = f"pod {format_name(self.deletion.name)}, named for this lease and the node of its holder"
             return f"{pod}, was deleted by the kubelet there, as when the manifest of a static pod is removed"
-        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_stand_in else did} it"
+        did = "wrote" if self.tenure.is_stand_in else did
+        # Whether it was still named by then is not known.
+        is_later = not self.tenure.is_end_dated and self.deletion.at > (self.tenure.until or self.deletion.at)
+        pod = f"pod {format_name(self.deletion.name)}, which {'had held' if is_later else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
         doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
@@ -80,7 +83,7 @@ def find_holder_pod_deletions(
         own = tenure.processes.own if is_known and not tenure.processes.others else None
         found = histories.deleted_pods.list_deletions_by(own) if own is not None else ()
         until = now if tenure.until is None else min(now, tenure.until)
-        if tenure.is_stand_in and after is not None and not tenure.is_deleted:
+        if after is not None and not tenure.is_deleted and (tenure.is_stand_in or not tenure.is_end_dated):
             until = min(now, after.since)  # its last write ends it, where a log shows nothing else
         within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure)]
         if len(within) == 1 and after is not None and _is_gone_by(within[0], histories, tenure, after, found):

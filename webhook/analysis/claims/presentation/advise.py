@@ -618,7 +618,10 @@ def _find_changed_user(account: Account) -> ChangedUser | None:
 
 def _describe_unlogged(account: Account) -> str | None:
     """Return what to collect where the log lacks renewals, or what was stored before them; None if it has both."""
-    collect = "Collect the logs of all API servers, and compare their audit policies."
+    collect = (
+        "Collect the logs of all API servers, and compare their audit policies; if a buffer overflowed, "
+        "apiserver_audit_error_total counts what was dropped."
+    )
     if account.history.read is not None:
         return f"It is held and renewed, as the answer to a read shows, and the log lacks its renewals. {collect}"
     if account.coverage.lacks_requests:

@@ -120,8 +120,9 @@ def _describe_hidden(account: Account) -> str:
     if account.history.read is not None:
         return "who made some writes: the log lacks those that the answer to a read shows"
     if account.coverage.lacks_requests:
-        when = _describe_unlogged_time(account)
-        return f"who made some writes, and what else was asked: the log lacks requests that another input shows{when}"
+        unlogged, when = account.history.unlogged, _describe_unlogged_time(account)
+        shown = "another input shows" if unlogged is None or unlogged.is_watched else "the answers to reads show"
+        return f"who made some writes, and what else was asked: the log lacks requests that {shown}{when}"
     if account.is_partial and not (account.coverage.unrecorded or account.history.renewals.unseen):
         return "some writes to it, within the time for which a renewal lasts"
     if account.history.continuity.sparse_since is not None:

@@ -7,7 +7,7 @@ of the state that it replaced, because the clocks of API servers differ; the res
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Final
 
@@ -42,6 +42,9 @@ MAX_PENDING_SIZE: Final = 128 * 1024 * 1024
 """Bytes of the documents of those: what was decoded of them takes as many again, and more."""
 MAX_LISTED: Final = 1000
 """The same while one input has shown nothing but lists: those of a large cluster are not to be held all at once."""
+
+_MAX_LATEST: Final = 16
+"""Who reads an object is shown one of its latest writes."""
 
 _Key = tuple[str, str, str]
 _place: Final = attrgetter("time", "revision")
@@ -86,7 +89,7 @@ class Merged:
         """Take in one item, and yield those whose time has come."""
         if isinstance(item, Observation) and item.act is not Act.COLLECTION:
             key = (item.kind, item.namespace, item.name)
-            seen = describe(self._reads.take(key, item))
+            seen = describe(self._take_read(key, item))
             if 0 < seen.revision < self._passed.get(key, 0):
                 self.unplaced += 1
                 return
@@ -114,6 +117,13 @@ class Merged:
         self._is_list = self._is_list and is_of_dump(seen)
         yield from self._count(seen.size)
 
+    def _take_read(self, key: _Key, item: Observation) -> Observation:
+        """Keep what the answer to a read shows; return it without that."""
+        if not item.answered_object:
+            return item
+        latest = islice(reversed(self._pending.get(key, ())), _MAX_LATEST)
+        return self._reads.take(key, item, {one.revision for one in latest})
+
     def _count(self, size: int) -> Iterator[Item]:
         """Count one more that waits, of a document of so many bytes; if that is too much, yield the first ones."""
         self._number += 1
@@ -124,6 +134,7 @@ class Merged:
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Yield the first of so many parts of what is waiting of each object; all of what only dumps show."""
         self._clear()
+        self._add_states_between()
         pending, self._pending, self._number, self._size = self._pending, {}, 0, 0
         if all(len(lane) == 1 and is_of_dump(lane[0]) for lane in pending.values()):
             # A list shows each object once: there is nothing to bring into an order.
@@ -174,6 +185,15 @@ class Merged:
         at = self._reads.find_unchanged(key, last.revision) if last.revision else None
         if at is not None and last.observation.input_kind is InputKind.AUDIT_LOG:
             last.item = replace(last.observation, unchanged_at=at)
+
+    def _add_states_between(self) -> None:
+        """Add what reads show of objects between two writes, where a log has the answer to each write that it has."""
+        for key, lane in self._pending.items():
+            writes = [one for one in lane if one.is_stored_write]
+            is_logged = all(one.observation.input_kind is InputKind.AUDIT_LOG for one in writes)
+            if is_logged and all(one.revision or one.is_deletion for one in writes):
+                revisions = {one.revision for one in writes if one.revision}
+                lane.extend(map(describe, self._reads.take_states_between(key, revisions)))
 
     def _add_state_before_deletion(self, key: _Key, seen: DatedItem) -> None:
         """Add what a read shows of an object of which a log has the deletion, and no write before that.

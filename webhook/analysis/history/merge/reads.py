@@ -4,6 +4,7 @@ In: the reads of audit logs. Out: of each lease, the state that the latest one s
 """
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import Struct, field
@@ -17,6 +18,8 @@ from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
 MAX_READ: Final = 10_000
 """Leases whose reads are kept."""
+_MAX_BETWEEN: Final = 16
+"""States of one object, between writes that the input has, that are kept."""
 _VERSION: Final = re.compile(rb'"resourceVersion":\s*+"([0-9]{1,20})"')
 """The first one in an object is its own: in a text of a client, quotes are escaped."""
 
@@ -30,9 +33,14 @@ class LatestReads(Struct):
     """
 
     _reads: dict[_Key, tuple[int, Observation]] = field(default_factory=dict)
+    _others: dict[_Key, dict[int, Observation]] = field(default_factory=dict)
+    """By resourceVersion, the first read of each state that no write before it had made, of each object the latest."""
 
-    def take(self, key: _Key, seen: Observation) -> Observation:
-        """Keep what the answer to a read shows, if it is the latest of its object; return the read without that."""
+    def take(self, key: _Key, seen: Observation, written: Collection[int]) -> Observation:
+        """Keep what the answer to a read shows, if it is the latest of its object; return the read without that.
+
+        Also if it is none of the latest states that were `written`.
+        """
         if not seen.answered_object:
             return seen
         found = _VERSION.search(seen.answered_object)
@@ -40,11 +48,27 @@ class LatestReads(Struct):
         is_later = version > known or (version == known and not seen.is_from_cache)
         if version and is_later and (key in self._reads or len(self._reads) < MAX_READ):
             self._reads[key] = version, seen
+        if version and version not in written and (key in self._others or len(self._others) < MAX_READ):
+            others = self._others.setdefault(key, {})
+            others.setdefault(version, seen)
+            if len(others) > _MAX_BETWEEN:
+                del others[min(others)]
         return replace(seen, answered_object=b"")
 
     def clear(self) -> None:
         """Forget all of them."""
         self._reads.clear()
+        self._others.clear()
+
+    def take_states_between(self, key: _Key, revisions: Collection[int]) -> list[Observation]:
+        """Return the states that reads show and no write made, between the first and the last of some; forget them."""
+        others = self._others.get(key)
+        if not others or not revisions:
+            return []
+        first, last = min(revisions), max(revisions)
+        states = [_make_state(seen) for version, seen in others.items() if first < version < last]
+        self._others[key] = {version: seen for version, seen in others.items() if version > last}
+        return [one for one in states if one is not None and parse_number(one.resource_version) not in revisions]
 
     def find_unchanged(self, key: _Key, revision: int) -> int | None:
         """Return when a read was last answered, by etcd, with a state that the input has; None if none was."""
