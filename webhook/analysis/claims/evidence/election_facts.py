@@ -62,8 +62,7 @@ def find_election_facts(
     """Return what an input shows until `now`, in microseconds since 1970."""
     said = histories.election_events.get((history.namespace, history.name), ())
     events = histories.candidate_events.get((history.namespace, history.name), ())
-    own = _list_users_of_holders(history)
-    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(one, own))
+    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(one, history))
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     strategy = histories.find_strategy(history)
     found = ElectionFacts(
@@ -98,6 +97,11 @@ def _list_users_of_holders(history: LeaseHistory) -> set[str]:
     return {one.processes.own.user for one in history.tenures if one.processes.own is not None}
 
 
-def _is_by_stranger(event: LeaseEvent, own: set[str]) -> bool:
-    """Return whether another account than those of the holders did something; False if none of theirs is known."""
+def _is_by_stranger(event: LeaseEvent, history: LeaseHistory) -> bool:
+    """Return whether another account than those of the holders did something; False if none of theirs is known.
+
+    Who creates a candidate may hold the lease because of that: those that began later are none of the holders.
+    """
+    before = [one for one in history.tenures if one.since <= event.at] or history.tenures
+    own = {one.processes.own.user for one in before if one.processes.own is not None}
     return bool(own) and event.writer is not None and event.writer.user not in {"", *own}

@@ -217,7 +217,10 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         "for the other. To see what runs there:"
     )
     severity = Severity.WARNING
-    if held and deployment and _has_passed_on(history):
+    stranger = _find_chosen_stranger(history)
+    if stranger is not None:
+        message += f"; {describe_writer(stranger)} renews it now, as {format_name(history.tenures[-1].holder)}"
+    elif held and deployment and _has_passed_on(history):
         message += (
             f", one after the other: by the names of its holders, pods of Deployment {format_name(deployment)}, "
             "a new version of which may write under another name"
@@ -238,7 +241,9 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     if is_stolen:
         sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
     advice = Advice(sentence, make_command_for_nodes_of_pods(history.namespace))
-    if not is_stolen and (found := _find_person(history, now)) is not None:
+    if stranger is not None:
+        advice = _advise_on_chosen_stranger(history, stranger)
+    elif not is_stolen and (found := _find_person(history, now)) is not None:
         person, when, sentence = found
         message += when
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
@@ -292,6 +297,26 @@ def _find_person(history: LeaseHistory, now: int) -> tuple[Writer, str, str] | N
             held = f"; {who}, not with the token of a pod, from {since} to {until}"
             return person, held, f"{who} held it until {until}, and not with the token of a pod."
     return None
+
+
+def _find_chosen_stranger(history: LeaseHistory) -> Writer | None:
+    """Return who holds it now, if an API server chose that, under a name that is not its pod's; else None.
+
+    It has another account than every holder before. Replicas of one application have one, or a name of their own.
+    """
+    *before, last = history.tenures
+    own = last.processes.own
+    is_odd = last.until is None and last.is_chosen and own is not None and own.pod and not last.processes.names_own_pod
+    users = {one.processes.own.user for one in before if one.processes.own is not None}
+    return own if is_odd and own is not None and users and own.user not in users else None
+
+
+def _advise_on_chosen_stranger(history: LeaseHistory, stranger: Writer) -> Advice:
+    sentence = (
+        f"An API server chose its LeaseCandidate. If {describe_user(stranger)} has no business there, this is an "
+        "intrusion: take its rights away, keep its pod as evidence, and delete the candidate. To see all of them:"
+    )
+    return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml")
 
 
 def _list_electors(tenure: Tenure) -> list[Writer]:
