@@ -379,3 +379,20 @@ def test_a_pod_that_asks_rarely_may_have_been_paused_between(every: int, has_gon
         log_work(server)
     server.elector("db-1", "shop/db").take()
     assert ("until then the pod ran and was connected" in find_loss(server)) is has_gone_on
+
+
+@pytest.mark.parametrize(("later", "is_work"), [(-0.001, True), (0.001, False)])
+def test_a_write_that_is_received_before_it_asks_again_is_the_work_of_a_leader(later: float, *, is_work: bool) -> None:
+    """The answer to that write comes after: each takes 2 ms, a read of the lease 4 ms."""
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    together(20, mail, cart)
+    other = server.elector("db-1", "shop/db", duration=60)
+    other.take()
+    together(20, mail, cart)
+    db.ask()
+    asked = (server.now - START) / SECOND - 0.004
+    server.log.append(work(asked + later, pod="db-0"))
+    server.wait(0.1)
+    other.renew()
+    assert ("which may be the work of two leaders" in find_loss(server)) is is_work

@@ -9,7 +9,7 @@ from tests.factories import Tweak, changed, drop, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_absences import CREATED, NODE, missing_pod_event
-from tests.inputs.test_related_writes import write_event
+from tests.inputs.test_related_writes import DEBUGGED, write_event
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history import follow
@@ -825,3 +825,29 @@ def test_a_configuration_that_was_written_after_the_last_failure_of_a_webhook_is
     output = explain(server)
     assert " was updated by alice@example.org" in output
     assert (", after the last write of the lease that failed because of a webhook" in output) is is_told
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "is_said"),
+    [("db-0", 20, True), ("db-1", 20, False), ("db-0", 60, False)],
+    ids=["its pod", "another pod", "its pod, once another one holds the lease"],
+)
+def test_a_container_for_debugging_in_the_pod_of_a_holder_is_said(name: str, after: int, *, is_said: bool) -> None:
+    server, (db, mail, cart) = shop()
+    follower = server.elector("db-1", "shop/db")
+    together(20, db, mail, cart)
+    for second in range(20, 70, 2):
+        if second == after:
+            log_write(server, "pods", "", *DEBUGGED, put("objectRef.name", name))
+        together(2, *([follower] if second >= 40 else []), mail, cart)
+    said = f"Pod shop/{name} was given an ephemeral container that runs gdb by alice@example.org"
+    assert (said in explain(server)) is is_said
+
+
+def test_a_container_for_debugging_in_a_pod_of_no_account_is_no_holder() -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db", user="nina@example.org", pod="")
+    holder.lead(20)
+    log_write(server, "pods", "", *DEBUGGED)
+    holder.lead(4)
+    assert "ephemeral" not in explain(server)

@@ -222,3 +222,58 @@ def test_of_nodes_what_may_end_the_work_on_them_is_read(verb: str, tweaks: tuple
     about = put("objectRef", {"resource": "nodes", "name": "n1", "apiVersion": "v1"})
     found = read_events(write_event("nodes", "", put("verb", verb), about, *tweaks))
     assert [one.verb for one in found if isinstance(one, RelatedWrite)] == [words for _ in range(1) if words]
+
+
+DEBUGGED = (
+    put("verb", "patch"),
+    put("objectRef.subresource", "ephemeralcontainers"),
+    put("requestObject", {"spec": {"ephemeralContainers": [{"command": ["gdb", "-p", "1"], "name": "debugger"}]}}),
+)
+
+
+def test_a_container_for_debugging_and_its_program_without_its_arguments() -> None:
+    expected = RelatedWrite(
+        at=START,
+        kind="Pod",
+        namespace="shop",
+        name="db",
+        verb="given an ephemeral container that runs gdb",
+        writer=Writer(ALICE),
+        received=START - 4000,
+    )
+    assert read_events(write_event("pods", "", *DEBUGGED)) == [expected]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        {"spec": None},
+        {"spec": {"ephemeralContainers": None}},
+        {"spec": {"ephemeralContainers": [{"image": "gdb"}]}},
+        {"spec": {"ephemeralContainers": [{"command": [1]}]}},
+        {"spec": {"ephemeralContainers": [{"command": ["a b\n"]}]}},
+        {"spec": {"ephemeralContainers": 1}},
+    ],
+    ids=["no request", "no spec", "no list", "no command", "a number", "what is no name of a program", "no object"],
+)
+def test_a_container_for_debugging_whose_program_is_not_shown(sent: Any) -> None:
+    (found,) = read_events(write_event("pods", "", *DEBUGGED, put("requestObject", sent)))
+    assert found.verb == "given an ephemeral container"
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        put("responseStatus.code", 403),
+        put("requestURI", "/api/v1/namespaces/shop/pods/db/ephemeralcontainers?dryRun=All"),
+        put("verb", "get"),
+        put("objectRef.resource", "widgets"),
+        put("objectRef.apiGroup", "example.org"),
+        drop("objectRef.name"),
+        drop("stageTimestamp"),
+    ],
+    ids=["refused", "a dry run", "read", "of no pod", "of another group", "without a name", "without a time"],
+)
+def test_no_container_for_debugging_was_put_into_a_pod(tweak: Tweak) -> None:
+    assert read_events(write_event("pods", "", *DEBUGGED, tweak)) == []

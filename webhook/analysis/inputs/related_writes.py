@@ -4,8 +4,12 @@ In: an audit event. Out: who changed which object, and when; whether that concer
 """
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
@@ -47,6 +51,7 @@ _RELATED: Final = re.compile(
     rb'"resource":\s*+"(?:%b)"' % b"|".join(resource.encode() for resource in dict.fromkeys(name for _, name in KINDS))
 )
 """The resource of an objectRef, as an API server writes it, or with spaces; a text in an event has quotes escaped."""
+_DEBUGGED: Final = b'"subresource":"ephemeralcontainers"'
 _READ: Final = re.compile(
     rb'\{"kind":"Event","apiVersion":"audit\.k8s\.io/v1","level":"\w*+",(?:"auditID":"[^"\\]*+",)?+"stage":"\w*+",'
     rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
@@ -55,6 +60,8 @@ _READ: Final = re.compile(
 WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 _OWNER: Final = "ReplicaSet"
 """A kind of which only deletions count: of what it owns, the rest is said of its Deployment."""
+DEBUGGED: Final = "Pod"
+"""The kind of a write that put a container for debugging into a pod; others of pods are no `RelatedWrite`."""
 STATUS_WRITTEN: Final = "given another status"
 _DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
 _VERBS: Final = {"scale": "scaled", "status": STATUS_WRITTEN}
@@ -85,12 +92,15 @@ def _is_about_health(event: "AuditEvent") -> bool:
 
 def may_be_related_write(line: bytes) -> bool:
     """Return whether a line of a log may be of a write to what leaders depend on; most lines are not, so it is fast."""
-    return _RELATED.search(line) is not None and _READ.match(line) is None
+    is_related = _RELATED.search(line) is not None or _DEBUGGED in line
+    return is_related and _READ.match(line) is None
 
 
 def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     """Return what a request changed; None if it was refused, was a dry run, or is about something else."""
     reference, at = event.object_ref, event.answered_at
+    if reference.subresource == "ephemeralcontainers":
+        return _interpret_ephemeral_container(event)
     kind, done = KINDS.get((reference.api_group, reference.resource)), _DONE.get(event.verb)
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         done = "created"  # an apply creates what does not exist
@@ -124,3 +134,51 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         change=words,
         switched_off=change.switched_off,
     )
+
+
+class _EphemeralContainer(Struct, frozen=True):
+    command: Sequence[object] | None = None
+
+
+class _EphemeralContainers(Struct, frozen=True, rename="camel"):
+    ephemeral_containers: Sequence[_EphemeralContainer] | None = None
+
+
+class _Debugged(Struct, frozen=True):
+    spec: _EphemeralContainers | None = None
+
+
+_debugged: Final = msgspec.json.Decoder(_Debugged)
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_./-]{1,60}")
+
+
+def _interpret_ephemeral_container(event: "AuditEvent") -> RelatedWrite | None:
+    """Return that somebody put a container for debugging into a pod that runs; None if that was not stored."""
+    reference, at = event.object_ref, event.answered_at
+    what = (reference.api_group, reference.resource, bool(reference.name))
+    if what != ("", "pods", True) or at is None or not 200 <= event.response_status.code < 300:
+        return None
+    if event.verb not in {"patch", "update"} or find_dry_run(event):
+        return None
+    return RelatedWrite(
+        at=at,
+        kind=DEBUGGED,
+        namespace=reference.namespace,
+        name=reference.name,
+        verb=f"given an ephemeral container{_describe_program(bytes(event.request_object))}",
+        writer=event.writer,
+        is_surely_not_dry_run=True,
+        received=get_instant(normalize(event.request_received_timestamp)),
+    )
+
+
+def _describe_program(sent: bytes) -> str:
+    """` that runs gdb`: its arguments may be secret, and are not repeated; "" if the log does not show one."""
+    try:
+        spec = _debugged.decode(sent).spec
+    except (ValueError, RecursionError):
+        return ""
+    containers = (spec.ephemeral_containers if spec is not None else None) or ()
+    programs = [one.command[0] for one in containers if one.command]
+    found = programs[-1] if programs else None
+    return f" that runs {found}" if isinstance(found, str) and _PROGRAM.fullmatch(found) else ""

@@ -20,7 +20,7 @@ from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusa
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
-from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
+from webhook.analysis.inputs.related_writes import DEBUGGED, STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference
@@ -501,8 +501,24 @@ _REFUSALS_OF_PODS: Final = {
     "Namespace": "violates PodSecurity",
 }
 """What the answer says to the creation of a pod that each kind of object has refused."""
+
+
+def _is_debugged_holder(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a container was put into the pod of a holder while it held the lease: a debugger stops it."""
+    return write.kind == DEBUGGED and any(
+        one.since <= write.at <= (one.until or write.at) and _is_its_pod(write, one.processes.own)
+        for one in scene.history.tenures
+    )
+
+
+def _is_its_pod(write: RelatedWrite, own: Writer | None) -> bool:
+    account = UserInfo(own.user).service_account if own is not None else None
+    return own is not None and account is not None and (write.namespace, write.name) == (account[0], own.pod)
+
+
 _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _is_of_process,
+    _is_debugged_holder,
     _may_explain_refusals,
     _may_help,
     _may_have_taken_token,

@@ -28,7 +28,9 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     heard = before.processes.list_requests_after(before.last_of_identity)
     ends = [at for at in (*heard[:1], after.until, histories.bounds.until) if at is not None]
     start, end = after.since + histories.bounds.skew, min(ends, default=after.since)
-    writes = [one for one in histories.pod_activities.list_between(own, start, end) if one.is_write]
+    until = histories.bounds.until or end
+    seen = histories.pod_activities.list_between(own, start, until)
+    writes = [one for one in seen if one.is_write and one.received <= end]
     if not writes:
         return None
     last = max(one.at for one in writes)
