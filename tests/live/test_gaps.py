@@ -183,7 +183,7 @@ def test_a_lease_that_was_given_up_in_a_gap_is_taken_by_whoever_is_seen_next() -
     record.server.wait(3)
     record.b.lead(20)
     record.see()
-    assert "b_1 held it by then; not renewed for up to 8 s" in said(record.account)
+    assert "b_1 took it; no one held it; not renewed for up to 8 s" in said(record.account)
 
 
 def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:

@@ -238,7 +238,8 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) ->
             return f"{describe_creation(tenure)}{who} after it was deleted{unheld}"
         case Handover.UNKNOWN if not tenure.beginning.is_unseen:
             # Where none is known before, that state names no one: who was removed from it was not seen.
-            return f"{holder} held it by then{who}{gap}" if tenure.previous else f"{took}{who}; no one held it"
+            how = f"{holder} held it by then{who}" if tenure.previous else f"{took}{who}; no one held it"
+            return f"{how}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
             is_foreign = before.removal.is_own is False and before.holder != tenure.holder
             led = ": two may have led" if is_foreign and not before.had_expired else gap

@@ -282,11 +282,11 @@ def _list_gaps(account: Account) -> list[_Event]:
     for gap in account.history.renewals.unseen:
         if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
             until = format_clock(gap.end, account.now)
-            if until == format_clock(gap.start, account.now):
-                continue  # there is no time to speak of
             text = f"the input lacks writes from then until {until}; what they changed is not known"
             if any(gap.start <= at <= gap.end for at in account.history.requests.hidden):
                 text = f"the input does not show what all writes from then until {until} changed"
+            elif until == format_clock(gap.start, account.now):
+                continue  # there is no time to speak of
             known.append((gap.start, text))
     return sorted(known, key=_TIME)[-MAX_GAPS:]
 
