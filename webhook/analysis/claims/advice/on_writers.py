@@ -176,6 +176,14 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
             return Advice(sentence, make_command_for_managers(history))
         # Neither a deleted lease nor the next one of its name shows what owners it had.
         return Advice(f"{sentence} To see who may add an owner:", make_command_for_writers(history))
+    again = before.deletion.created_again_by
+    if again is not None and again.process == who.process:
+        # As Helm does with a hook of the policy before-hook-creation.
+        sentence = (
+            f"{format_name(who.name)} deletes the lease and creates it again, while whoever held it may lead on: leave "
+            "the Lease out of what it deploys, such as a chart."
+        )
+        return advise_on_writer(sentence, history, who)
     return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
 
 

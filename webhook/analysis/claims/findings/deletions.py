@@ -26,7 +26,7 @@ from webhook.analysis.claims.handover_clauses import SHORTEST, describe_creation
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.marks import MarkedLease
 from webhook.analysis.history.renewals import estimate_last_work
@@ -71,7 +71,7 @@ def claim_deletion(
     if before.had_expired:
         message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
-        message += f"; {describe_creation(after)} {_describe_time_of_creation(before, after, now)}"
+        message += f"; {_describe_creation(before, after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(histories, history, before, after, now=now)
     message += consequence
     advice = _advise(history, before, collection_deletions, ended_deleter)
@@ -92,6 +92,15 @@ def claim_deletion(
             **bound_write(before.ended, after.beginning.write if after else None),
         },
     )
+
+
+def _describe_creation(before: Tenure, after: Tenure) -> str:
+    """Say who created a lease again, as a clause, and who took it if it was created without a holder."""
+    if after.began is Handover.DELETED:
+        return describe_creation(after)
+    by = before.deletion.created_again_by
+    created = f"{describe_writer(by)} created it again" if by is not None and by.user else "it was created again"
+    return f"{created} without a holder, and {format_name(after.holder)} took it"
 
 
 def _find_last_mark(history: LeaseHistory, before: Tenure) -> MarkedLease | None:

@@ -149,7 +149,7 @@ def _find_in_pairs(
             yield unshown
         elif after.began is Handover.REPLACED:
             yield from find_replaced_pod(history, before, after, now)
-        elif after.began is Handover.DELETED:
+        elif after.began is Handover.DELETED or (before.is_deleted and after.began is Handover.CLAIMED):
             yield from claim_deletion(histories, history, before, after, now=now)
         elif was_removed_while_leading(before, now):
             yield claim_removal(history, before, after, now)

@@ -19,5 +19,7 @@ class DeletionOfHeld(Struct, frozen=True):
     """When the deletion of a lease with finalizers was asked for, in microseconds since 1970; 0 if it had none."""
     last_finalizer_by: Writer | None = None
     """Who removed the last finalizer; None if it had none."""
+    created_again_by: Writer | None = None
+    """Who created the lease again without a holder; None if nobody did, or if the input does not show it."""
     owners: tuple[OwnerReference, ...] = ()
     """The owners that the lease named, unless another field manager than the holder's wrote them."""

@@ -25,6 +25,8 @@ def begin_state(step: Step, state: NextState) -> None:
     """Begin with a state before which the lease did not exist, or was not known."""
     if state.is_held:
         _begin_holder(step, state)
+    elif state.act is Act.CREATED and (before := step.history.latest_tenure) is not None:
+        before.deletion = replace(before.deletion, created_again_by=state.writer)
     _report_creation(step, state)
 
 
