@@ -13,7 +13,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.renewals import OtherLeases, Renewals
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.visibility import bounds as bounds_of_input
 from webhook.analysis.history.visibility.bounds import Bounds
@@ -242,6 +242,34 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     histories = follow_log(server)
     others = histories.index.compare_with_others(histories.leases[LEASE], start, server.now)
     assert others == OtherLeases(late=1, named_late=(("shop", "mail"),))
+
+
+@pytest.mark.parametrize(
+    ("renewals", "pause", "silence", "is_late"),
+    [(2, 0, 60, True), (2, 0, 30, False), (2, 40, 60, False), (1, 0, 60, False)],
+    ids=["two renewals before", "too short a time", "it had stopped long before", "a single renewal before"],
+)
+def test_a_lease_of_which_few_renewals_are_known_was_late_if_several_are_missing(
+    renewals: int, pause: int, silence: int, *, is_late: bool
+) -> None:
+    server = FakeServer()
+    a, rare = server.elector("a", "shop/db"), server.elector("r", "shop/rare", retry=10)
+    rare.lead(10 * renewals)
+    server.wait(pause)
+    a.take()
+    start = server.now
+    server.wait(silence)
+    others = follow_log(server).index.compare_with_others(follow_log(server).leases[LEASE], start, server.now)
+    assert others == (OtherLeases(late=1, named_late=(("shop", "rare"),)) if is_late else OtherLeases())
+
+
+def test_a_lease_of_which_few_renewals_are_known_need_not_have_stopped_where_the_input_has_a_hole() -> None:
+    renewals = Renewals()
+    for at in (0, 10, 20):
+        renewals.add(at * SECOND)
+    assert renewals.was_late(20 * SECOND, 80 * SECOND) is True
+    renewals.miss(30 * SECOND, 40 * SECOND)
+    assert renewals.was_late(20 * SECOND, 80 * SECOND) is None
 
 
 def test_a_dump_says_who_stopped_together() -> None:

@@ -25,6 +25,8 @@ _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
 _MIN_INTERVALS: Final = 3
 """Intervals that must be known before one of them can be called usual."""
+_MIN_TO_STOP: Final = 2
+"""Intervals that must be known before a time without renewals, of several of them, is known to be none."""
 _MIN_OTHERS: Final = 3
 _MANY: Final = 10
 """Intervals that must be known before it can be said that they are irregular."""
@@ -232,6 +234,13 @@ class Renewals(Struct):
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
 
+    @property
+    def longest_known(self) -> int | None:
+        """Microseconds after which a renewal is missed, of a lease of which few are known, too; None of one or none."""
+        if self.usual is not None or len(self.intervals) < _MIN_TO_STOP:
+            return self.longest_usual
+        return 2 * max(self.intervals)
+
     def find_spread_beside(self, gap: Silence) -> tuple[int, int] | None:
         """Return the shortest and the longest of the other intervals if these are so irregular that a gap is like them.
 
@@ -269,7 +278,9 @@ class Renewals(Struct):
         no one held it, or the input does not show a part of that time.
         """
         usual, first, last = self.usual, self.first, self.last
-        if usual is None or first is None or last is None:
+        if usual is None:
+            return self._has_stopped(start, end) or None
+        if first is None or last is None:
             return None
         if last < start - 3 * usual - SECOND or 2 * usual > end - start:
             return None
@@ -283,6 +294,13 @@ class Renewals(Struct):
             return None
         stopped = end - max(start, last) if last < end else 0
         return max(self.measure_silence_within(start, end), stopped - usual) * 2 >= end - start
+
+    def _has_stopped(self, start: int, end: int) -> bool:
+        """Return whether a lease of which few renewals are known had one just before, and none between two instants."""
+        longest, last = self.longest_known, self.last
+        if longest is None or last is None or any(one.start < end and start < one.end for one in self.unseen):
+            return False
+        return start - longest <= last < end and 2 * longest <= end - max(start, last)
 
     @property
     def is_doubled(self) -> bool:

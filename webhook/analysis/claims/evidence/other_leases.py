@@ -180,7 +180,7 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
     """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
     node = history.find_node_at(start)
     lease = histories.leases.get((NODE_LEASES, node)) if node else None
-    longest = lease.renewals.longest_usual if lease else None
+    longest = lease.renewals.longest_known if lease else None
     if lease is None or longest is None or (lease.renewals.first or start) >= start:
         return None
     last = lease.renewals.last or start
