@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import text
 from tests.claims.test_candidates import candidate, event
 from tests.claims.test_coordinated import STRATEGY, start_coordinated, writes
-from tests.claims.test_unanswered_pings import PINGED, explain, ping
+from tests.claims.test_unanswered_pings import PINGED, explain, ping, watch
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise
@@ -68,6 +68,11 @@ def test_an_answer_of_a_candidate_that_is_gone_is_no_longer_said() -> None:
     server = play(BEHIND)
     event(server, "delete", ping(renewTime=BEHIND))
     assert DOES_NOT_COUNT not in text(explain(server))
+
+
+def test_a_watch_does_not_date_an_answer_so_that_no_clock_is_compared() -> None:
+    found = watch(("ADDED", candidate()), ("MODIFIED", ping()), ("MODIFIED", ping(renewTime=BEHIND)))
+    assert DOES_NOT_COUNT not in text(found)
 
 
 def test_a_read_of_an_answer_is_none() -> None:

@@ -280,9 +280,7 @@ class Renewals(Struct):
         usual, first, last = self.usual, self.first, self.last
         if usual is None:
             return self._has_stopped(start, end) or None
-        if first is None or last is None:
-            return None
-        if last < start - 3 * usual - SECOND or 2 * usual > end - start:
+        if first is None or last is None or last < start - 3 * usual - SECOND or 2 * usual > end - start:
             return None
         if first >= start:
             # That one began to be renewed soon, and went on, shows that the API server was there; its absence nothing.

@@ -37,12 +37,10 @@ class LatestReads(Struct):
     """By resourceVersion, the first read of each state that no write before it had made, of each object the latest."""
 
     def take(self, key: _Key, seen: Observation, written: Collection[int]) -> Observation:
-        """Keep what the answer to a read shows, if it is the latest of its object; return the read without that.
+        """Keep what the answer to a read shows, and return the read without that.
 
-        Also if it is none of the latest states that were `written`.
+        It is kept if it is the latest of its object, or none of the latest states that were `written`.
         """
-        if not seen.answered_object:
-            return seen
         found = _VERSION.search(seen.answered_object)
         version, (known, _) = parse_number(found[1].decode()) if found else 0, self._reads.get(key, (0, seen))
         is_later = version > known or (version == known and not seen.is_from_cache)
