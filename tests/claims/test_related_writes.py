@@ -851,3 +851,32 @@ def test_a_container_for_debugging_in_a_pod_of_no_account_is_no_holder() -> None
     log_write(server, "pods", "", *DEBUGGED)
     holder.lead(4)
     assert "ephemeral" not in explain(server)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reader", "account", "is_said"),
+    [
+        ("acme.example/PreferZoneB", "zones-7f99c47b78-jqhhb", "shop:zones", True),
+        ("OldestEmulationVersion", "zones-7f99c47b78-jqhhb", "shop:zones", False),
+        (None, "zones-7f99c47b78-jqhhb", "shop:zones", False),
+        ("acme.example/PreferZoneB", "other-7f99c47b78-jqhhb", "shop:zones", False),
+        ("acme.example/PreferZoneB", "zones-7f99c47b78-jqhhb", "elsewhere:zones", False),
+    ],
+    ids=["a strategy of others", "that of API servers", "no strategy", "another workload", "another namespace"],
+)
+def test_a_workload_that_may_choose_the_holder_is_said_to_be_scaled(
+    strategy: str | None, reader: str, account: str, *, is_said: bool
+) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    chooser = server.elector(reader, "shop/db", user=f"system:serviceaccount:{account}")
+    holder.take(strategy=strategy)
+    for _ in holder.ticks(20):
+        holder.renew(strategy=strategy)
+        chooser.ask()
+    scaled = (put("verb", "patch"), put("requestObject", {"spec": {"replicas": 0}}), put("objectRef.name", "zones"))
+    log_write(server, "deployments", "apps", *scaled)
+    for _ in holder.ticks(4):
+        holder.renew(strategy=strategy)
+    said = "Deployment shop/zones was updated by alice@example.org, which set replicas 0"
+    assert (said in explain(server)) is is_said

@@ -123,6 +123,7 @@ _RELATED: Final = (
         "`by` created, updated, scaled or deleted `object` at `to`, though an update may change nothing; "
         "if `how` is unknown, it may have been a dry run. It is the account of a process "
         "that held the lease or asked for it, or the workload that its pod is named after, "
+        "or the workload of a pod that reads a lease whose holder no API server chooses, "
         "or the pod of a holder, into which a container for debugging was put while it held the lease, "
         "or the Node of its lease, or an owner of it that was deleted within two minutes before Kubernetes deleted it, "
         "or it may have had something else stored than was asked for, "

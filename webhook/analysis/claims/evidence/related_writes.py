@@ -23,7 +23,7 @@ from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import DEBUGGED, STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
-from webhook.kubernetes.objects import OwnerReference
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, OwnerReference
 from webhook.kubernetes.request import NODE_CONTROLLER, TAINT_EVICTORS, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -511,6 +511,18 @@ def _is_debugged_holder(write: RelatedWrite, scene: _Scene) -> bool:
     )
 
 
+def _may_be_of_chooser(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a workload's pods read a lease whose holder no API server chooses: one may be what does."""
+    lease = scene.history.lease
+    if write.kind not in WORKLOADS or lease is None or lease.spec.strategy in {None, "", OLDEST_EMULATION_VERSION}:
+        return False
+    readers = ((UserInfo(user).service_account, pods) for user, pods in scene.history.requests.accounts.items())
+    return any(
+        account is not None and account[0] == write.namespace and any(_is_pod_of(pod, write) for pod in pods)
+        for account, pods in readers
+    )
+
+
 def _is_its_pod(write: RelatedWrite, own: Writer | None) -> bool:
     account = UserInfo(own.user).service_account if own is not None else None
     return own is not None and account is not None and (write.namespace, write.name) == (account[0], own.pod)
@@ -519,6 +531,7 @@ def _is_its_pod(write: RelatedWrite, own: Writer | None) -> bool:
 _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _is_of_process,
     _is_debugged_holder,
+    _may_be_of_chooser,
     _may_explain_refusals,
     _may_help,
     _may_have_taken_token,
