@@ -194,7 +194,11 @@ def test_the_versions_that_are_not_served_are_named_and_no_other_is_concluded_fr
     explained = account(cluster_of(server.audit_log()), server.now)
     assert "that it does not serve LeaseCandidates of v1alpha1; if it serves none" in text(explained)
     assert "LeaseCandidates than v1alpha1. If so, upgrade the replicas to it" in advise(explained)
+    server.wait(20)
     list_candidates(server, 404, UNKNOWN, "v1alpha2")
+    assert "the API server answered from 11:07:40Z until 11:08:00Z that" in text(
+        account(cluster_of(server.audit_log()), server.now)
+    )
     assert "LeaseCandidates of v1alpha1 and v1alpha2;" in text(account(cluster_of(server.audit_log()), server.now))
 
 

@@ -92,8 +92,9 @@ class ClusterHistory(Struct):
     """
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
-    _served: dict[str, int | None] = field(default_factory=dict)
-    """When an API server last answered that it does not serve a version of LeaseCandidates; None if it does."""
+    _served: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    """When an API server first and last answered that it does not serve a version of LeaseCandidates; None if it does.
+    """
     updating: set[str] = field(default_factory=set)
     """Users of whom an audit log has an update of a lease, stored or not: a policy may leave out others'."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -126,10 +127,11 @@ class ClusterHistory(Struct):
 
         Whether it serves a version that nobody asked for is not known.
         """
-        answered = [at for at in self._served.values() if at is not None]
-        if not answered or None in self._served.values():
+        answered = [times for times in self._served.values() if times is not None]
+        if not answered or len(answered) < len(self._served):
             return None
-        return UnservedCandidates(max(answered), tuple(sorted(self._served)))
+        firsts, lasts = zip(*answered, strict=True)
+        return UnservedCandidates(min(firsts), max(lasts), tuple(sorted(self._served)))
 
     @property
     def lease_count(self) -> int:
@@ -330,7 +332,8 @@ class ClusterHistory(Struct):
         is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE
         # Anyone may ask for a version that is not served any longer, or not yet.
         if is_unknown and seen.version in VERSIONS_OF["leasecandidates"]:
-            self._served[seen.version] = seen.at
+            first, _ = self._served.get(seen.version) or (seen.at or 0, 0)
+            self._served[seen.version] = first, seen.at or 0
         elif not is_unknown and (seen.answer.is_stored or seen.answer.code == NOT_FOUND):
             self._served[seen.version] = None
 

@@ -55,8 +55,9 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     # The headline of a lease that is held names who renewed it last.
     yield from _list_touch(account) if verbose or account.state is not LeaseState.LIVE or account.is_heartbeat else ()
     if (unserved := account.election.unserved) is not None:
-        when = format_clock(unserved.at, account.now)
-        yield Line("Election", f"the API server answered at {when} that {unserved.describe()}")
+        since, at = (format_clock(one, account.now) for one in (unserved.since, unserved.at))
+        when = f"at {at}" if since == at else f"from {since} until {at}"
+        yield Line("Election", f"the API server answered {when} that {unserved.describe()}")
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _list_state(account, verbose=verbose)

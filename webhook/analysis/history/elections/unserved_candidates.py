@@ -4,11 +4,12 @@ from msgspec import Struct
 
 
 class UnservedCandidates(Struct, frozen=True):
-    """What an API server answered, the last time at `at`, in microseconds since 1970.
+    """What an API server answered from `since` on, the last time at `at`, in microseconds since 1970.
 
     It may serve versions that nobody asked for.
     """
 
+    since: int
     at: int
     versions: tuple[str, ...]
 
