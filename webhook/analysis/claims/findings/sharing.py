@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
@@ -211,32 +214,9 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         what = f"this lease was {verb} under at least {len(names)} field managers, which clients choose"
     shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    message = f"{what}: {shown}{more}"
-    sentence = (
-        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait "
-        "for the other. To see what runs there:"
-    )
-    severity = Severity.WARNING
     stranger = _find_chosen_stranger(history)
-    if stranger is not None:
-        message += f"; {describe_writer(stranger)} renews it now, as {format_name(history.tenures[-1].holder)}"
-    elif held and deployment and _has_passed_on(history):
-        message += (
-            f", one after the other: by the names of its holders, pods of Deployment {format_name(deployment)}, "
-            "a new version of which may write under another name"
-        )
-        severity = Severity.INFO
-    elif held and _has_passed_on(history):
-        message += (
-            ", one after the other: one application whose new version writes under another name, or two applications, "
-            "of which one then always waits"
-        )
-        sentence = f"If it is one application, and meant to lead, no action is needed. {sentence}"
-        severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
-    elif _differ_by_ordinal(names):
-        message += ": one application of which each replica has its own, or several applications"
-        sentence = f"If they are replicas of one application, no action is needed. {sentence}"
-        severity = Severity.INFO
+    how = _describe_sharing(history, names, deployment, stranger, held=held)
+    message, sentence, severity = f"{what}: {shown}{more}{how.clause}", how.sentence, how.severity
     is_stolen = _is_stolen_once(history)
     if is_stolen:
         sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
@@ -250,6 +230,52 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )
+
+
+class _Sharing(Struct, frozen=True):
+    """How several applications, or what seems to be several, use one lease."""
+
+    clause: str = ""
+    """What follows their names; "" if nothing is known."""
+    sentence: str = (
+        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait "
+        "for the other. To see what runs there:"
+    )
+    """What to do."""
+    severity: Severity = Severity.WARNING
+
+
+def _describe_sharing(
+    history: LeaseHistory, names: Sequence[str], deployment: str, stranger: Writer | None, *, held: bool
+) -> _Sharing:
+    """Return how those of these names use the lease.
+
+    `deployment` is the one that the pods of all holders have in common, if their names say so. `held`: each of its
+    holders wrote it alone. `stranger` is who was chosen by an API server, under a name that is not its pod's.
+    """
+    usual = _Sharing()
+    if stranger is not None:
+        name = format_name(history.tenures[-1].holder)
+        return replace(usual, clause=f"; {describe_writer(stranger)} renews it now, as {name}")
+    if held and deployment and _has_passed_on(history):
+        clause = (
+            f", one after the other: by the names of its holders, pods of Deployment {format_name(deployment)}, "
+            "a new version of which may write under another name"
+        )
+        return replace(usual, clause=clause, severity=Severity.INFO)
+    if held and _has_passed_on(history):
+        clause = (
+            ", one after the other: one application whose new version writes under another name, or two applications, "
+            "of which one then always waits"
+        )
+        sentence = f"If it is one application, and meant to lead, no action is needed. {usual.sentence}"
+        severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
+        return _Sharing(clause, sentence, severity)
+    if _differ_by_ordinal(names):
+        clause = ": one application of which each replica has its own, or several applications"
+        sentence = f"If they are replicas of one application, no action is needed. {usual.sentence}"
+        return _Sharing(clause, sentence, Severity.INFO)
+    return usual
 
 
 def _list_managers(history: LeaseHistory, status: LeaseStatus | None) -> set[str]:
