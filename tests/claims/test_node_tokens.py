@@ -17,9 +17,7 @@ USER: Final = "system:serviceaccount:shop:db"
 NODE: Final = "authentication.kubernetes.io/node-name"
 NODES: Final = ("rack-a-01", "rack-c-01")
 HIDDEN: Final = (put("level", "Metadata"), put("responseObject", None))
-DELETED: Final = (
-    "its token is bound to Node rack-a-01, which was deleted at {} by alice@example.org{}, and is not accep"
-)
+DELETED: Final = "its token is bound to Node rack-a-01, which was deleted at {} by alice@example.org{}, and is not "
 DOUBT: Final = " (unless that was a dry run, which the log does not show)"
 
 
