@@ -5,7 +5,7 @@ show is followed once it is asked for.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -269,19 +269,23 @@ class ClusterHistory(Struct):
 
     def list_related_writes(self) -> Iterator[RelatedWrite]:
         """Yield the writes to what leaders depend on; the deletion of a node that was gone then was no dry run."""
+        deletions: dict[str, list[RelatedWrite]] = {}
         for write in self.related_writes.values():
-            is_gone = write.kind == NODE and self._is_node_gone_by(write)
+            if (write.kind, write.verb) == (NODE, "deleted"):
+                deletions.setdefault(write.name, []).append(write)
+        for write in self.related_writes.values():
+            asked = deletions.get(write.name, ()) if (write.kind, write.verb) == (NODE, "deleted") else ()
+            is_gone = bool(asked) and self._is_node_gone_by(write, asked)
             yield replace(write, is_surely_not_dry_run=True) if is_gone else write
 
-    def _is_node_gone_by(self, write: RelatedWrite) -> bool:
-        """Return whether a node was gone after its deletion, and nobody else had asked for that by then."""
-        if write.verb != "deleted" or write.is_surely_not_dry_run:
+    def _is_node_gone_by(self, deletion: RelatedWrite, asked: Sequence[RelatedWrite]) -> bool:
+        """Return whether a node was gone after its deletion, and nobody else had `asked` for that by then."""
+        if deletion.is_surely_not_dry_run:
             return False
-        times = self.deleted_pods.absences.list_times(NODE, "", write.name)
-        gone = next((at for at in times if at >= write.at + self.bounds.skew), None)
-        asked = (one for one in self.related_writes.values() if (one.kind, one.name) == (NODE, write.name))
-        others = (one for one in asked if one.verb == "deleted" and one is not write)
-        return gone is not None and not any(write.at <= one.at <= gone for one in others)
+        times = self.deleted_pods.absences.list_times(NODE, "", deletion.name)
+        gone = next((at for at in times if at >= deletion.at + self.bounds.skew), None)
+        others = (one for one in asked if one is not deletion)
+        return gone is not None and not any(deletion.at <= one.at <= gone for one in others)
 
     def _note_collection(self, seen: Observation) -> None:
         """Note that the garbage collector deleted the lease of a node: the node was gone."""
