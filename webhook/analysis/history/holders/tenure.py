@@ -429,7 +429,9 @@ class Tenure(Struct):
         if self.ended is None:
             return self.is_end_dated
         if self.ended.is_dated:
-            return self.is_end_dated and not self.ended.is_claimed
+            # It may count as ended at its last renewal, which its own clock alone may date.
+            is_by_end = self.until is None or self.ended.may_include(self.until)
+            return self.is_end_dated and not self.ended.is_claimed and (is_by_end or not self.is_claimed)
         # What nothing dates ended it at its last renewal or later, which its own clock alone may date, or nothing.
         return self.is_end_dated and self.beginning.is_dated and not self.is_claimed
 
