@@ -5,7 +5,7 @@ import pytest
 from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.test_pod_requests import pod_event, read_events
-from webhook.analysis.inputs.items import ObjectAbsence, PodActivity
+from webhook.analysis.inputs.items import ObjectAbsence, PodActivity, RelatedWrite
 
 
 def missing_pod_event(*tweaks: Tweak) -> Document:
@@ -34,11 +34,13 @@ def test_a_node_that_was_not_found() -> None:
 
 def test_what_was_created_was_not_there_before() -> None:
     """The answer dates it: the request may have come while the one before was still there."""
-    events = missing_pod_event(*CREATED), missing_pod_event(*CREATED, *NODE)
-    assert read_events(*events) == [
-        ObjectAbsence(START, "Pod", "shop", "db-0"),
-        ObjectAbsence(START, "Node", "", "n1"),
-    ]
+    assert read_events(missing_pod_event(*CREATED)) == [ObjectAbsence(START, "Pod", "shop", "db-0")]
+
+
+def test_that_a_node_was_created_is_told_of_itself() -> None:
+    (write,) = read_events(missing_pod_event(*CREATED, *NODE))
+    assert isinstance(write, RelatedWrite)
+    assert (write.kind, write.name, write.verb, write.at) == ("Node", "n1", "created", START)
 
 
 @pytest.mark.parametrize(

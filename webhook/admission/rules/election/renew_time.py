@@ -96,7 +96,7 @@ RENEW_TIME_IN_FUTURE: Final = Rule(
 
 
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not be more than a day ahead of both the API server's clock and its old value.
+    """spec.renewTime of a candidate must not be over a day ahead of both the API server's clock and its old value.
 
     On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop answers to pings,
     because an election leaves out a candidate that does not answer. So a writer can move it on in steps of a day.
