@@ -6,8 +6,9 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
+from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.attacks import ATTACKS, Attack, Victim, take_over
 from lab.e2e.elections import elect_each
 from lab.e2e.manifests import format_micro_time, make_candidate
@@ -32,6 +33,24 @@ preset: strict
 bindings:
 - {namespace: bound, lease: two-writes, writers: [bound/careful], holder: ["${pod}_*"]}
 """
+
+
+def _name_again(victim: Victim, client: ApiClient) -> Reply:
+    return client.send("PATCH", victim.path, {"metadata": {"generateName": "double-"}}, media=MERGE)
+
+
+def _apply_as_stored(victim: Victim, client: ApiClient) -> Reply:
+    """Become an owner of a field without changing it."""
+    stored = client.get(victim.path)
+    body = {key: stored[key] for key in ("apiVersion", "kind")} | {
+        "metadata": {"name": victim.name},
+        "spec": {"leaseDurationSeconds": stored["spec"]["leaseDurationSeconds"]},
+    }
+    return client.send("PATCH", victim.path, body, media=APPLY, fieldManager="double")
+
+
+_CHANGE_METADATA: Final = {"generateName": _name_again, "an apply of what is stored": _apply_as_stored}
+"""Writes that change nothing of spec; each makes a PUT of the holder fail that was prepared before."""
 
 
 def run(world: World) -> Iterator[Row]:
@@ -160,6 +179,7 @@ def _try_two_writes(world: World, namespace: str, *, is_bound: bool) -> Row:
         release = victim.change(attacker.client, holderIdentity=None)
         deletion = attacker.client.send("DELETE", build_lease_path(namespace, victim.name))
         replies = {"renewal for the holder": shortened, "steal": steal, "release": release, "delete": deletion}
+        replies |= {name: write(victim, attacker.client) for name, write in _CHANGE_METADATA.items()}
         honest = victim.change(keeper.client, renewTime=format_micro_time())
         passed = honest.status == 200 and all("rule identity-binding)" in reply.message for reply in replies.values())
         observation = (
@@ -187,11 +207,16 @@ def _check_candidates_of_bound_lease(world: World) -> Row:
     after = keeper.client.get(victim.path)["spec"]
     honest = keeper.client.send("POST", path, body | {"metadata": {"name": "careful-1_8c1"}})
     removed = stranger.client.send("DELETE", f"{path}/careful-1_8c1")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "no-such", "uid": "11111111-1111-1111-1111-111111111111"}
+    patch = {"metadata": {"ownerReferences": [owner]}}
+    owned = stranger.client.send("PATCH", f"{path}/careful-1_8c1", patch, media=MERGE)
     passed = honest.status == 201 and after == before
-    passed &= all("rule identity-binding)" in reply.message for reply in (denied, misnamed, removed))
+    passed &= all("rule identity-binding)" in reply.message for reply in (denied, misnamed, removed, owned))
     observation = f"a stranger's {denied.status}, another name {misnamed.status}, its writer's {honest.status}"
     return Row(
-        "with a binding: candidates of the lease", f"{observation}, deleted by a stranger {removed.status}", passed
+        "with a binding: candidates of the lease",
+        f"{observation}, deleted by a stranger {removed.status}, given an owner by one {owned.status}",
+        passed,
     )
 
 
