@@ -7,7 +7,14 @@ from msgspec import Raw
 
 from tests.factories import make_entry, to_bytes
 from webhook.kubernetes import managed_fields
-from webhook.kubernetes.managed_fields import MAX_ENTRIES, Entry, is_nested_too_deeply, list_entries
+from webhook.kubernetes.managed_fields import (
+    MAX_ENTRIES,
+    NO_ENTRIES,
+    Entry,
+    is_nested_too_deeply,
+    is_same_list,
+    list_entries,
+)
 
 
 def entry(fields: Any = None, **changes: Any) -> Entry:
@@ -86,3 +93,30 @@ def test_what_is_remembered_is_bounded() -> None:
         assert entry({"f:spec": {f"f:{number}": {}}}).owned.spec == {f"f:{number}"}
     long = "x" * 1024
     assert entry({"f:spec": {f"f:{long}": {}}}).owned.spec == {f"f:{long}"}
+
+
+ONE = Raw(to_bytes([make_entry()]))
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        pytest.param(Raw(bytes(ONE)), True, id="the same bytes"),
+        pytest.param(Raw(to_bytes([dict(reversed(make_entry().items()))])), True, id="keys in another order"),
+        pytest.param(Raw(to_bytes([make_entry(), make_entry()])), False, id="one more"),
+        pytest.param(Raw(to_bytes([make_entry() | {"manager": "a"}])), False, id="another manager"),
+        pytest.param(Raw(to_bytes([make_entry() | {"time": "2025-11-20T11:00:00Z"}])), False, id="another time"),
+        pytest.param(Raw(b"[]"), False, id="an empty list"),
+        pytest.param(NO_ENTRIES, False, id="no list"),
+        pytest.param(Raw(DEEP.encode()), False, id="a list that nests too deeply"),
+        pytest.param(Raw(b'["\xff"]'), False, id="a text that is not UTF-8"),
+    ],
+)
+def test_lists_are_compared_by_their_values(other: Raw, is_same: bool) -> None:
+    assert is_same_list(ONE, other) is is_same
+    assert is_same_list(other, ONE) is is_same
+
+
+def test_a_list_that_is_absent_is_empty() -> None:
+    assert is_same_list(NO_ENTRIES, Raw(b"[]"))

@@ -217,6 +217,20 @@ def count_entries(managed_fields: Raw) -> int:
         return 0
 
 
+def is_same_list(first: Raw, second: Raw) -> bool:
+    """Return true if two lists have the same entries, in one order; a list that is absent is empty.
+
+    Values are compared, because a mutating webhook or policy makes an API server encode them again. What cannot be
+    read is compared as it is.
+    """
+    if bytes(first) == bytes(second):
+        return True
+    try:
+        return bool((msgspec.json.decode(first) or []) == (msgspec.json.decode(second) or []))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
 def is_nested_too_deeply(entries: Iterable[Entry]) -> bool:
     """Return true if the list nests deeper than `MAX_LEVELS` levels, as it does still after it was truncated."""
     return any(entry.owned.is_deep for entry in entries)

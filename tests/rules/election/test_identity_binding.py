@@ -27,6 +27,21 @@ RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at="2025
 DELETED = (put("metadata.finalizers", ["a/b"]), put("metadata.deletionTimestamp", "2025-11-20T12:00:01Z"))
 LABEL = put("metadata.labels.a", "1")
 OWNED = put("metadata.ownerReferences", [wording.OWNER])
+GENERATED = put("metadata.generateName", "a-")
+ENTRY = put(
+    "metadata.managedFields",
+    [
+        {
+            "manager": "a",
+            "operation": "Apply",
+            "apiVersion": "coordination.k8s.io/v1",
+            "time": "2025-11-20T12:00:01Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:leaseDurationSeconds": {}}},
+        }
+    ],
+)
+"""What an apply of a value that is stored already leaves behind."""
 UNHELD = put("spec.holderIdentity", "")
 OWN = by_service_account("shop", "checkout", POD)
 PODLESS = by_service_account("shop", "checkout")
@@ -67,8 +82,34 @@ PODLESS = by_service_account("shop", "checkout")
         ),
         pytest.param(update(LABEL, old=[UNHELD], review=[by_user("intruder")]), None, id="a label of a free lease"),
         pytest.param(update(review=[by_user("intruder")]), None, id="a write that changes nothing"),
+        pytest.param(update(GENERATED, review=[by_user("intruder")]), DENY, id="a generateName of it"),
         pytest.param(
-            update(put("metadata.managedFields", []), review=[by_user("intruder")]), None, id="of managedFields alone"
+            update(drop("metadata.generateName"), old=[GENERATED], review=[by_user("intruder")]),
+            DENY,
+            id="the generateName of it removed",
+        ),
+        pytest.param(update(GENERATED, review=[PODLESS]), None, id="a generateName by a bound writer"),
+        pytest.param(update(GENERATED, old=[UNHELD], review=[by_user("intruder")]), None, id="of a free lease"),
+        pytest.param(
+            update(put("metadata.managedFields", []), review=[by_user("intruder")]), DENY, id="its entries removed"
+        ),
+        pytest.param(
+            update(ENTRY, old=[put("metadata.managedFields", [])], review=[by_user("intruder")]),
+            DENY,
+            id="an entry added",
+        ),
+        pytest.param(update(ENTRY, old=[ENTRY], review=[by_user("intruder")]), None, id="an entry kept"),
+        pytest.param(
+            update(put("metadata.managedFields", []), review=[by_user("system:kube-controller-manager")]),
+            None,
+            id="its entries removed by a cleaner",
+        ),
+        pytest.param(
+            update(
+                put("metadata.managedFields", []), old=[drop("metadata.managedFields")], review=[by_user("intruder")]
+            ),
+            None,
+            id="a list that was absent and is empty",
         ),
         pytest.param(make_review(OWN, new=make_lease()), None, id="CREATE by the bound writer"),
         pytest.param(make_review(by_user("intruder"), new=make_lease()), DENY, id="CREATE by another writer"),
@@ -139,7 +180,15 @@ INTRUDER = by_service_account("guest", "checkout", POD)
         pytest.param(candidate(RENEWED, by=INTRUDER), DENY, id="a renewal by another writer"),
         pytest.param(candidate(RENEWED, by=PODLESS), WARN, id="no pod name to compare with"),
         pytest.param(candidate(RENEWED, by=OWN, name="mallory"), DENY, id="another name"),
-        pytest.param(candidate(put("metadata.labels.a", "1"), by=INTRUDER), None, id="a label by everyone"),
+        pytest.param(candidate(LABEL, by=INTRUDER), DENY, id="a label"),
+        pytest.param(candidate(put("metadata.annotations", {"a": "1"}), by=INTRUDER), DENY, id="an annotation"),
+        pytest.param(candidate(put("metadata.finalizers", ["a/b"]), by=INTRUDER), DENY, id="a finalizer"),
+        pytest.param(candidate(OWNED, by=INTRUDER), DENY, id="an owner"),
+        pytest.param(candidate(GENERATED, by=INTRUDER), DENY, id="a generateName"),
+        pytest.param(candidate(ENTRY, by=INTRUDER), DENY, id="an entry of managedFields"),
+        pytest.param(candidate(LABEL, by=OWN, name="mallory"), None, id="a label by the bound writer"),
+        pytest.param(candidate(OWNED, by=by_user("system:kube-controller-manager")), None, id="an owner by a cleaner"),
+        pytest.param(candidate(by=INTRUDER), None, id="a write that changes nothing"),
         pytest.param(make_review(INTRUDER, new=make_candidate()), DENY, id="CREATE by another writer"),
         pytest.param(make_review(PODLESS, old=make_candidate()), None, id="DELETE by the bound writer"),
         pytest.param(make_review(INTRUDER, old=make_candidate()), DENY, id="DELETE by another writer"),

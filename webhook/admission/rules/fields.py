@@ -195,6 +195,15 @@ METADATA_FIELDS: Final = (
     ),
     Field(
         kind=ANY_KIND,
+        path="metadata.generateName",
+        type="string",
+        meaning="From it the API server makes the name of an object that is created without one. It has no effect "
+        "later, but an update can change it, as it can a label.",
+        written_by="Whoever creates the object.",
+        example="checkout-",
+    ),
+    Field(
+        kind=ANY_KIND,
         path="metadata.namespace",
         type="string",
         meaning="Both kinds are namespaced. A service account of another namespace is a stranger to the lease.",

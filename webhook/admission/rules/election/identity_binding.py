@@ -21,6 +21,7 @@ from webhook.admission.rules.occasions import ALL_EVENTS, ANY_OPERATION, BOTH
 from webhook.admission.rules.rule import Rule
 from webhook.admission.rules.texts import DeniedRenewal, Texts
 from webhook.kubernetes.field import forbidden
+from webhook.kubernetes.managed_fields import is_same_list
 from webhook.kubernetes.request import UserInfo
 from webhook.text.quoting import quote
 
@@ -33,10 +34,10 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
 
     An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
     finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
-    exempt. Of writes that do not change spec, only those count that change labels, annotations, finalizers or owners of
-    a lease while it is held, by another than the collectors: each makes a write fail that its holder has prepared, so
-    enough of them end a healthy leader. The same holds for LeaseCandidates that name the lease: the API server makes
-    one of them the holder, under the candidate's name.
+    exempt. Of writes that do not change spec, only those count that change labels, annotations, finalizers, owners,
+    generateName or managedFields of a lease while it is held, by another than the collectors: each makes a write fail
+    that its holder has prepared, so enough of them end a healthy leader. The same holds for LeaseCandidates that name
+    the lease, held or not: the API server makes one of them the holder, under the candidate's name.
     """
     binding = change.binding
     if binding is None:
@@ -47,7 +48,7 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
         return NO_FINDINGS
     is_lease = isinstance(change, LeaseChange)
     is_untouched = change.event is Event.UNTOUCHED
-    if is_untouched and (user.username in CLEANUP_CONTROLLERS or not _disturbs_the_holder(change)):
+    if is_untouched and (user.username in CLEANUP_CONTROLLERS or not _disturbs(change)):
         return NO_FINDINGS
     field, what = (_FIELD, "lease") if is_lease else ("spec.leaseName", "candidate of lease")
     if not binding.lists(user):
@@ -93,6 +94,8 @@ IDENTITY_BINDING: Final = Rule(
         "metadata.annotations",
         "metadata.finalizers",
         "metadata.ownerReferences",
+        "metadata.generateName",
+        "metadata.managedFields",
     ),
     in_cel=RuleInCel(
         broken="""
@@ -144,9 +147,13 @@ IDENTITY_BINDING: Final = Rule(
 )
 
 
-def _disturbs_the_holder(change: LeaseChange | CandidateChange) -> bool:
-    """True if a write that leaves spec as it is changes metadata of a lease that is held."""
-    if not isinstance(change, LeaseChange) or not change.old_holder:
+def _disturbs(change: LeaseChange | CandidateChange) -> bool:
+    """True if a write that leaves spec as it is changes metadata of a lease that is held, or of a candidate.
+
+    These are all fields of metadata that an API server lets an update change, so a write that leaves them as they are
+    moves no resourceVersion: an empty or zero value that is set in spec and means the same is in managedFields, too.
+    """
+    if isinstance(change, LeaseChange) and not change.old_holder:
         return False
     new, old = change.new_metadata, change.old_metadata
     return (
@@ -154,6 +161,8 @@ def _disturbs_the_holder(change: LeaseChange | CandidateChange) -> bool:
         or (new.annotations or {}) != (old.annotations or {})
         or (new.finalizers or ()) != (old.finalizers or ())
         or (new.owner_references or ()) != (old.owner_references or ())
+        or (new.generate_name or "") != (old.generate_name or "")
+        or not is_same_list(new.managed_fields, old.managed_fields)
     )
 
 

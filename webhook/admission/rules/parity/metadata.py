@@ -94,7 +94,7 @@ OBJECT_NAME: Final = make_parity_rule(
         fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a "
         "namespace.",
     ),
-    reads=("metadata.name", "metadata.namespace"),
+    reads=("metadata.name", "metadata.generateName", "metadata.namespace"),
 )
 
 
