@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from tests.doctor.shipped import DATA, document
 from tests.doctor.test_documents import JSON
+from webhook.admission.policy.parse import parse
+from webhook.api_server.rule_policies import make_shipped_manifests
 from webhook.cli.main import main
 
 SAFE = DATA / "safe-as-shipped.yaml"
@@ -313,12 +315,7 @@ def listing_kubectl(directory: Path, *objects: dict[str, Any], policies: str = "
 
 def rule_policy() -> list[dict[str, Any]]:
     """A policy of the API server that has rules of ours, and its binding."""
-    name = "lease-webhook-rules-leases-deny"
-    policy, binding = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
-    return [
-        {"kind": policy, "metadata": {"name": name}, "spec": {}},
-        {"kind": binding, "metadata": {"name": name}, "spec": {"policyName": name}},
-    ]
+    return make_shipped_manifests(parse("apiVersion: lease-webhook/v1"), 0)[:2]
 
 
 UNREADABLE = "echo 'Error: forbidden' >&2; exit 1"

@@ -145,10 +145,54 @@ def test_parts_that_an_earlier_policy_left_are_named() -> None:
 
 def test_every_finding_is_tried() -> None:
     named = set(re.findall(r'danger\(\s*"(fence-[a-z-]+)"', inspect.getsource(policies_module)))
-    assert len(named) == 10
+    assert len(named) == 11
     assert all(
         f'"{check}"' in Path(__file__).read_text() or f": {check}" in Path(__file__).read_text() for check in named
     )
+
+
+def constrained(**fields: object) -> list[dict[str, Any]]:
+    objects = applied(resources=["configmaps"])
+    objects[0]["spec"]["matchConstraints"] |= fields
+    return objects
+
+
+def named(operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "narrowed"),
+    [
+        pytest.param(applied(), "", id="as exported"),
+        pytest.param(constrained(namespaceSelector=named("In", "shop")), "", id="it selects a namespace"),
+        pytest.param(
+            constrained(namespaceSelector=named("In", "nowhere")),
+            "namespaceSelector, which selects none",
+            id="it selects no namespace",
+        ),
+        pytest.param(
+            constrained(objectSelector={"matchLabels": {"a": "b"}}), "objectSelector", id="the writer decides by labels"
+        ),
+        pytest.param(
+            constrained(excludeResourceRules=[{"resources": ["*"]}]), "excludeResourceRules", id="it leaves out writes"
+        ),
+        pytest.param(
+            changed(1, "matchResources", {"namespaceSelector": named("In", "nowhere")}),
+            "matchResources of its binding",
+            id="its binding selects",
+        ),
+        pytest.param(changed(0, "matchConstraints", 5), "", id="odd constraints"),
+    ],
+)
+def test_a_fence_that_matches_fewer_writes_is_not_called_safe_without_its_file(
+    objects: list[dict[str, Any]], narrowed: str
+) -> None:
+    shop = {"kind": "Namespace", "metadata": {"name": "shop"}}
+    (report,) = examine_fences(Documents([*objects, shop], ()), [], "policy.yaml")
+    kind = "ValidatingAdmissionPolicy"
+    expected = [("fence-narrowed", f"{kind} {NAME}: {narrowed}")] if narrowed else []
+    assert [(one.check, one.place) for one in report.findings] == expected
 
 
 def test_what_an_earlier_policy_left_is_named() -> None:

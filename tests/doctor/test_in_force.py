@@ -257,7 +257,17 @@ def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
     ]
 
 
-def rule_policies(selector: Any) -> list[dict[str, Any]]:
+def test_another_binding_of_a_policy_is_wrong() -> None:
+    rules = bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-warn", validationActions=["Warn"])
+    again = named("ValidatingAdmissionPolicyBinding", "foo", spec=rules[1]["spec"])
+    (text,) = wrong([*rules, again])
+    assert text.startswith("policy-bound-again: ValidatingAdmissionPolicyBinding foo: ")
+
+
+ABOUT_LEASES = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "operations": ["CREATE"]}]
+
+
+def rule_policies(selector: Any, rules: Any = ABOUT_LEASES, said: str = "time-unreadable") -> list[dict[str, Any]]:
     """Two policies with their bindings, and one that has none."""
     objects = [
         one
@@ -266,7 +276,17 @@ def rule_policies(selector: Any) -> list[dict[str, Any]]:
     ]
     objects.append(named("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-audit", spec={}))
     for policy in objects[::2]:
-        policy["spec"]["matchConstraints"] = {"namespaceSelector": selector}
+        policy["spec"]["matchConstraints"] = {"namespaceSelector": selector, "resourceRules": rules}
+        policy["spec"]["validations"] = [{"expression": "true", "message": f"(lease webhook, rule {said})"}]
+    return objects
+
+
+def renamed(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same policies and bindings under other names."""
+    for one in objects:
+        one["metadata"]["name"] += "-2"
+        if "policyName" in one["spec"]:
+            one["spec"]["policyName"] += "-2"
     return objects
 
 
@@ -300,7 +320,21 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
             id="left out by policies",
         ),
         pytest.param([document(), *rule_policies(None)], "kube-system", "", id="selected by policies alone"),
-        pytest.param(rule_policies(5), "kube-system", "", id="a policy that cannot be read"),
+        pytest.param(rule_policies(5), "kube-system", "", id="a policy whose selector cannot be read"),
+        pytest.param(rule_policies(NOT_SYSTEM, 5), "shop", "", id="a policy whose resources cannot be read"),
+        pytest.param(
+            [*rule_policies(NOT_SYSTEM), *renamed(rule_policies(None, [{"apiGroups": ["*"], "resources": ["pods"]}]))],
+            "kube-system",
+            "is out of scope: lease-webhook-rules-leases-deny and 1 more select ",
+            id="selected by policies that are not about leases",
+        ),
+        pytest.param(
+            [*rule_policies(NOT_SYSTEM), *renamed(rule_policies(None, said="duration-too-long"))],
+            "kube-system",
+            "is out of scope: lease-webhook-rules-leases-deny and 1 more select ",
+            id="selected by policies without the rule",
+        ),
+        pytest.param(rule_policies(NOT_SYSTEM, said="other"), "kube-system", "", id="no policy has the rule"),
         pytest.param(rule_policies(NOT_SYSTEM)[::2], "kube-system", "", id="policies without a binding"),
     ],
 )

@@ -81,7 +81,12 @@ def test_a_webhook_with_an_address_has_no_service() -> None:
         pytest.param([], [], "no webhook is registered for leases", id="nothing is registered"),
         pytest.param([], [VALIDATING], "", id="configurations may not be read"),
         pytest.param(
-            bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny"), [], "", id="rules are policies"
+            bound("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-deny"),
+            [],
+            "no webhook is registered for leases, and the policies of the API server that have its rules did not"
+            " refuse it. `lease-webhook doctor --policy FILE` compares them with the policy file; a change takes the"
+            " API server some seconds",
+            id="rules are policies",
         ),
         pytest.param([document(), service(), READY], [], "", id="nothing is wrong"),
         pytest.param(

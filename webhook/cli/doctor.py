@@ -1,7 +1,7 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,6 +15,7 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
+from webhook.api_server.doctor.bindings import examine_bindings
 from webhook.api_server.doctor.checks import Report, examine
 from webhook.api_server.doctor.documents import LISTED_BESIDE, LISTED_KINDS, Documents, report_danger
 from webhook.api_server.doctor.fences_and_stamps import (
@@ -83,12 +84,16 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         if installed and in_force and installed.digest != in_force.digest:
             print_message("the ConfigMap in the cluster has another policy, which was not examined")
     unlisted: Sequence[str] = ()
+    microseconds = round(now.timestamp() * 1e6)
     if in_force is None:
         unlisted = find_labeled_namespaces(found)
     else:
-        reports += _compare_policies(found, in_force, policy, now)
+        reports += examine_stamps(found, in_force, microseconds)
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies were found, so it is not known whether stamps are in force")
+    # Without a file the policy is that of the webhook, and the rules that are policies may be those of another.
+    reports += examine_rules(found, in_force if policy else None, quote_path(policy or "policy.yaml"), microseconds)
+    reports += examine_bindings(found, in_force.fences if in_force else ())
     if path is None or is_about_webhooks:
         reports += examine(found, in_force, now)
     for note in filter(None, (report.note for report in reports)):
@@ -99,17 +104,6 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         _print(reports, is_of_a_cluster=path is None)
     _print_unlisted(unlisted, output)
     return 1 if any(report.findings for report in reports) else 0
-
-
-def _compare_policies(found: Documents, in_force: Policy, file: str | None, now: dt.datetime) -> Iterator[Report]:
-    """Yield what differs between the API server's policies and the policy in force, which is that of the `file`.
-
-    Without a file it is that of the webhook, and the rules that are policies may be those of another.
-    """
-    microseconds = round(now.timestamp() * 1e6)
-    yield from examine_stamps(found, in_force, microseconds)
-    if file is not None:
-        yield from examine_rules(found, in_force, quote_path(file), microseconds)
 
 
 def _refuse(words: Sequence[str], path: str | None, cluster: Cluster) -> None:

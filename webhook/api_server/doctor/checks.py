@@ -27,7 +27,7 @@ from webhook.api_server.fence.objects import BINDING, POLICY
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
-from webhook.kubernetes.selectors import list_requirements
+from webhook.kubernetes.selectors import Selector, list_requirements
 from webhook.text.commands import quote_name
 
 MAX_TIMEOUT: Final = 3
@@ -42,6 +42,10 @@ LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
 
+_NOT_REVIEWED: Final = frozenset({*CHOICES, "kube-public"})
+"""Namespaces that the shipped configuration leaves out, beside that of the webhook."""
+_MAX_NAMED: Final = 5
+"""Namespaces that one line names."""
 _RISKS: Final = {
     KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
     " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
@@ -88,6 +92,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
     The findings are in the order in which they should be fixed. `policy` is the one that should be in force, None if it
     is not known; `now` decides which certificates have expired.
     """
+    unreviewed = _describe_unreviewed(documents)
     dedicated: list[WebhookEntry] = []
     others: list[str] = []
     for configuration in documents.configurations:
@@ -107,7 +112,9 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
                 ]
             yield Report(subject, entry.webhook.name, tuple(findings))
         if ours:
-            yield Report(subject, "", tuple(check_coverage(ours)))
+            active = [entry for entry in ours if documents.selects_any(entry.webhook.namespace_selector)]
+            found = check_coverage(active) if active else (_report_no_namespace(ours),)
+            yield Report(subject, "", tuple(found), note="" if dedicated else unreviewed)
         dedicated += ours
     if not dedicated:
         yield _report_no_registration(documents, others, is_compared=policy is not None)
@@ -122,16 +129,16 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         address, served, unknown = examine_certificate(entry, documents, now)
         yield Report(f"certificate of {address}", "", tuple(served), note=unknown, about="certificate")
     if policy:
-        labels = {name: one.metadata.labels or {} for name, one in documents.find_by_name("Namespace").items()}
-        yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
+        yield Report("policy", "", tuple(check_policy(policy, dedicated, documents.namespace_labels)))
 
 
 def _report_no_registration(documents: Documents, others: Sequence[str], *, is_compared: bool) -> Report:
     """Return the report where no webhook is registered for leases; `others` are reached by a wildcard."""
-    if documents.rule_policies:
+    if any(map(documents.selects_any, documents.rule_selectors.values())):
         note = _POLICIES_ONLY if is_compared else f"{_POLICIES_ONLY}{_NOT_COMPARED}"
         return Report("all configurations", "", (), note=note)
     caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
+    caught += "; the policies that have its rules select no namespace" if documents.rule_policies else ""
     found = report_danger(
         "not-registered",
         f"no webhook has the group coordination.k8s.io in its rules{caught}",
@@ -139,6 +146,45 @@ def _report_no_registration(documents: Documents, others: Sequence[str], *, is_c
         "apply one of deploy/overlays, or what `lease-webhook install` prints.",
     )
     return Report("all configurations", "", (found,))
+
+
+def _describe_unreviewed(documents: Documents) -> str:
+    """Say which of a cluster's namespaces no webhook and no policy with its rules selects, but for the shipped ones.
+
+    That may be what somebody chose. "" if it is not so, if there is no webhook, or if the namespaces are not known.
+    """
+    entries = [one.webhook for one in documents.dedicated if one.webhook.reviews("leases", "CREATE")]
+    selectors = [*(one.namespace_selector for one in entries), *documents.rule_selectors.values()]
+    known = documents.namespace_labels if documents.is_of_a_cluster and entries else {}
+    names = [
+        name
+        for name, labels in sorted(known.items())
+        if name not in {*_NOT_REVIEWED, *documents.namespaces}
+        and not any(may_select(selector, name, labels) for selector in selectors)
+    ]
+    return f"left out by namespaceSelector, so no rule is in force there: {list_some(names)}" if names else ""
+
+
+def list_some(names: Sequence[str]) -> str:
+    """Return names of namespaces as a list that stays readable."""
+    rest = len(names) - _MAX_NAMED
+    return f"{', '.join(names[:_MAX_NAMED])}{f' and {rest} more' if rest > 0 else ''}"
+
+
+def _report_no_namespace(entries: Sequence[WebhookEntry]) -> ReportFinding:
+    selectors = {one.position: describe_selector(one.webhook.namespace_selector) for one in entries}
+    found = [f"webhooks[{position}].namespaceSelector: {text}" for position, text in selectors.items()]
+    return report_danger(
+        "selects-no-namespace",
+        "; ".join(found),
+        "no namespace meets this, so no write of a lease is reviewed, and no rule is in force.",
+        "copy the namespaceSelector of deploy/base/90-webhook.yaml, or label the namespaces that it is to select.",
+    )
+
+
+def describe_selector(selector: Selector | None) -> str:
+    """Return the requirements of a selector as kubectl takes them."""
+    return ", ".join(map(str, list_requirements(selector)))
 
 
 def check_wildcards(entry: WebhookEntry) -> Iterable[ReportFinding]:

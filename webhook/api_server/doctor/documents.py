@@ -219,6 +219,19 @@ def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, s
     return all(is_met(one, known) for one in asked)
 
 
+def can_select(selector: Selector | None) -> bool:
+    """True if some namespace could meet all requirements at once."""
+    requirements = list_requirements(selector)
+    for key in {one.key for one in requirements}:
+        asked = [one for one in requirements if one.key == key]
+        named = {value for one in asked for value in one.values or ()}
+        labels: list[Mapping[str, str]] = [{key: value} for value in (*named, _UNLISTED_VALUE)]
+        labels += [] if key == NAMESPACE_NAME else [{}]
+        if not any(all(is_met(one, each) for one in asked) for each in labels):
+            return False
+    return True
+
+
 def is_opt_in(selector: Selector | None) -> bool:
     """True if a new namespace is not selected until it is added, by name or by label."""
     # Every namespace has a name, so to ask whether it has one selects all.
@@ -239,6 +252,8 @@ LISTED_KINDS: Final = {
 LISTED_BESIDE: Final = {"services,endpointslices": ("Service", "EndpointSlice")}
 """The resources that kubectl lists of the namespaces of webhooks, and their kinds."""
 
+_UNLISTED_VALUE: Final = "\0"
+"""Stands for any value of a label that a selector does not list."""
 _MAX_TEXT: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
 
@@ -281,6 +296,15 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
     def place(self) -> str:
         """`namespace/name`."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def namespace_selector(self) -> Selector | None:
+        """What an admission policy selects; None, which is everything, if that cannot be read."""
+        constraints = self.spec.get("matchConstraints")
+        chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(chosen, Selector | None)
+        return None
 
     @property
     def pair(self) -> Pair | None:
@@ -353,6 +377,16 @@ class Documents:
         return has_others or (self.is_of_a_cluster and kind not in self.unread)
 
     @property
+    def namespace_labels(self) -> dict[str, Mapping[str, str]]:
+        """The labels of the known namespaces, by name."""
+        return {name: one.metadata.labels or {} for name, one in self.find_by_name("Namespace").items()}
+
+    def selects_any(self, selector: Selector | None) -> bool:
+        """Return whether a selector selects a namespace of the cluster; of a file, which may lack some, if one can."""
+        known = self.namespace_labels if self.is_of_a_cluster else {}
+        return any(may_select(selector, *one) for one in known.items()) if known else can_select(selector)
+
+    @property
     def fence_objects(self) -> list[ClusterObject]:
         """Every admission policy, and every binding of one."""
         return [one for kind in fence.KINDS for one in self.find_all(kind)]
@@ -369,6 +403,11 @@ class Documents:
         policies = self.find_by_name(fence.POLICY).items()
         named = (policy for name, policy in policies if name.startswith(RULE_POLICIES) and name in bindings)
         return [policy for policy in named if not is_never_evaluated(policy.spec)]
+
+    @property
+    def rule_selectors(self) -> dict[str, Selector | None]:
+        """What the `rule_policies` select, by name; one that cannot be read selects everything."""
+        return {one.metadata.name: one.namespace_selector for one in self.rule_policies}
 
     @property
     def namespaces(self) -> set[str]:

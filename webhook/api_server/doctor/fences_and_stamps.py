@@ -183,6 +183,13 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
             "if the expressions cannot be evaluated, writes of an old leader are admitted.",
             "set failurePolicy: Fail.",
         )
+    if policy and binding and (narrowed := _describe_narrowing(policy, binding, documents)):
+        yield report_danger(
+            "fence-narrowed",
+            f"{kind} {name}: {narrowed}",
+            "writes of its writers that this leaves out are not fenced.",
+            "apply what `lease-webhook export fence` prints; --policy compares the fence with its file.",
+        )
     if is_left_over:
         yield report_danger(
             "fence-left-over",
@@ -190,6 +197,16 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
             "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
             f"kubectl delete {kind_of_binding.lower()},{kind.lower()} {quote_name(name)}",
         )
+
+
+def _describe_narrowing(policy: ClusterObject, binding: ClusterObject, documents: Documents) -> str:
+    """Return by what a fence matches fewer writes than any that is exported; "" if it does not."""
+    constraints = policy.spec.get("matchConstraints")
+    narrowing = ("objectSelector", "excludeResourceRules")
+    found = [one for one in narrowing if isinstance(constraints, dict) and constraints.get(one)]
+    found += ["matchResources of its binding"] if binding.spec.get("matchResources") else []
+    found += [] if documents.selects_any(policy.namespace_selector) else ["namespaceSelector, which selects none"]
+    return ", ".join(found)
 
 
 def _is_denying(binding: ClusterObject) -> bool:

@@ -14,6 +14,7 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import ALL_RULES
+from webhook.api_server.doctor.bindings import examine_bindings
 from webhook.api_server.doctor.certificate import SOON, check_bundle, find_end_of_bundle, refuse
 from webhook.api_server.doctor.checks import check_form, examine
 from webhook.api_server.doctor.documents import (
@@ -21,6 +22,7 @@ from webhook.api_server.doctor.documents import (
     VALIDATING,
     ClusterObject,
     Documents,
+    MatchRule,
     WebhookEntry,
     may_select,
 )
@@ -29,7 +31,7 @@ from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING
 from webhook.api_server.rule_policies import is_never_evaluated
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Operation, UserInfo
-from webhook.kubernetes.selectors import Selector, is_met, list_requirements
+from webhook.kubernetes.selectors import is_met, list_requirements
 
 PROOF: Final = json.dumps(
     {
@@ -66,6 +68,11 @@ _MASTERS: Final = "system:masters"
 _NO_CAUSE: Final = (
     "why is not known. An API server may not reach the pods (NetworkPolicy, firewall), or may not have read the"
     " configuration yet; docs/operate.md says where to look"
+)
+_NOT_BY_POLICIES: Final = (
+    "no webhook is registered for leases, and the policies of the API server that have its rules did not refuse it."
+    " `lease-webhook doctor --policy FILE` compares them with the policy file; a change takes the API server some"
+    " seconds"
 )
 _DECISIVE: Final = frozenset(
     {
@@ -172,8 +179,9 @@ def find_cause(
     if policy and policy.mode is Mode.OFF:
         return "the policy has mode off, so every write is allowed"
     if not found.dedicated:
-        may_be_other = VALIDATING in found.unread or bool(found.rule_policies)
-        return "" if may_be_other else "no webhook is registered for leases"
+        if VALIDATING in found.unread:
+            return ""
+        return _NOT_BY_POLICIES if found.rule_policies else "no webhook is registered for leases"
     namespace_object = found.find_by_name("Namespace").get(namespace)
     labels = None if namespace_object is None else namespace_object.metadata.labels or {}
     first = ""
@@ -217,7 +225,7 @@ def describe_own_exemption(
 
 
 def describe_exclusion(found: Documents, namespace: str) -> str:
-    """Return by which selectors a namespace is left out of every webhook and policy for leases.
+    """Return by which selectors a namespace is left out of every webhook and policy that would refuse PROOF.
 
     "" if one of them may select it, or there is none.
     """
@@ -225,7 +233,7 @@ def describe_exclusion(found: Documents, namespace: str) -> str:
     namespace_object = found.find_by_name("Namespace").get(namespace)
     known = None if namespace_object is None else namespace_object.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
-    selectors |= dict(_find_selectors_of_rules(found))
+    selectors |= {one.metadata.name: one.namespace_selector for one in found.rule_policies if _says_rule(one)}
     if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):
         return ""
     labels |= {key: value or "" for key, value in (known or {}).items()}
@@ -240,15 +248,15 @@ def describe_exclusion(found: Documents, namespace: str) -> str:
     return f"namespace {namespace} is out of scope: {'; '.join(parts)}"
 
 
-def _find_selectors_of_rules(found: Documents) -> Iterator[tuple[str, Selector | None]]:
-    """Yield the rules that are policies with what they select; one that cannot be read selects everything."""
-    for policy in found.rule_policies:
-        constraints = policy.spec.get("matchConstraints")
-        chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
-        try:
-            yield policy.metadata.name, convert(chosen, Selector | None)
-        except ValidationError:
-            yield policy.metadata.name, None
+def _says_rule(policy: ClusterObject) -> bool:
+    """True if an admission policy has RULE for the creation of a lease, as far as its spec can be read."""
+    constraints = policy.spec.get("matchConstraints")
+    rules = constraints.get("resourceRules") if isinstance(constraints, dict) else None
+    try:
+        found = convert(rules or (), tuple[MatchRule, ...])
+    except ValidationError:
+        return True
+    return any(one.matches("leases") for one in found) and RULE in json.dumps(policy.spec.get("validations"))
 
 
 def find_facts(
@@ -293,6 +301,8 @@ def _describe_policies(found: Documents, bindings: Sequence[ClusterObject], poli
             yield Fact("fence" if binding.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
             if not is_alone and actions.startswith(("Deny", "mutates")):
                 inactive.discard(binding.metadata.name)
+    for report in examine_bindings(found, ()):
+        yield from (_make_fact("API server's policy", finding) for finding in report.findings)
     namespaces = sorted(found.find_by_name("Namespace").items())
     stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
     if stamped and found.unread.isdisjoint(KINDS):
