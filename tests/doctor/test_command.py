@@ -352,7 +352,7 @@ def test_a_cluster_without_a_registration_is_safe_only_if_policies_have_the_rule
     found = [one for entry in json.loads(out)["entries"] for one in entry["findings"]]
     assert [one["check"] for one in found] == (["not-registered"] if risk else [])
     assert all(risk in one["risk"] for one in found)
-    assert ("the rules are in force as policies of the API server" in err) is not bool(risk)
+    assert ("the rules are policies of the API server" in err) is not bool(risk)
 
 
 def test_an_installation_without_a_webhook_is_examined_before_it_is_applied(
@@ -362,7 +362,7 @@ def test_an_installation_without_a_webhook_is_examined_before_it_is_applied(
     printed = tmp_path / "install.yaml"
     printed.write_text(capsys.readouterr().out)
     assert main(["doctor", "--input", str(printed)]) == 0
-    assert "no webhook is registered: the rules are in force as policies" in capsys.readouterr().err
+    assert "no webhook is registered: the rules are policies" in capsys.readouterr().err
 
 
 FENCED = """

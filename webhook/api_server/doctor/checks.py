@@ -59,7 +59,7 @@ KILL_SWITCH: Final = report_danger(
     "remove mode from the policy when the incident is over.",
 )
 """What is said of a policy that allows everything."""
-_POLICIES_ONLY: Final = "no webhook is registered: the rules are in force as policies of the API server"
+_POLICIES_ONLY: Final = "no webhook is registered: the rules are policies of the API server"
 _NOT_COMPARED: Final = "; whether they are those of a policy file is what --policy compares"
 _NOT_CALLED: Final = "lease-webhook is not called for any write of a lease, so none of its rules is in force."
 _NOT_CALLED_AND_UNKNOWN: Final = (

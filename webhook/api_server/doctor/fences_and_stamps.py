@@ -60,8 +60,13 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         export = _EXPORT.format(file, quote_name(fence.name), mode)
         yield Report(name, "", tuple(_check_fence(there, documents, export)), is_fence=True, note=note)
         wanted |= {manifest["metadata"]["name"] for manifest in make_fence_manifests(fence)}
-    for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
-        yield Report(name, "", tuple(_check_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
+    note = "" if fences else "fences were not compared with a policy file that has fences: --policy names it"
+    # Another binding of a fence is a finding about bindings.
+    made = (one for one in documents.fence_objects if one.is_of_a_fence and _is_named_as_bound(one))
+    for name in sorted({one.metadata.name for one in made} - wanted):
+        findings = tuple(_check_unlisted(name, documents, is_left_over=bool(fences)))
+        yield Report(name, "", findings, is_fence=True, note=note)
+        note = ""
 
 
 def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[ReportFinding]:
@@ -204,9 +209,15 @@ def _describe_narrowing(policy: ClusterObject, binding: ClusterObject, documents
     constraints = policy.spec.get("matchConstraints")
     narrowing = ("objectSelector", "excludeResourceRules")
     found = [one for one in narrowing if isinstance(constraints, dict) and constraints.get(one)]
+    found += [] if _is_named_as_bound(binding) else ["policyName of its binding"]
     found += ["matchResources of its binding"] if binding.spec.get("matchResources") else []
     found += [] if documents.selects_any(policy.namespace_selector) else ["namespaceSelector, which selects none"]
     return ", ".join(found)
+
+
+def _is_named_as_bound(one: ClusterObject) -> bool:
+    """True if a binding has the name of the policy that it binds, and for a policy."""
+    return bool(one.spec.get("policyName", one.metadata.name) == one.metadata.name)
 
 
 def _is_denying(binding: ClusterObject) -> bool:
