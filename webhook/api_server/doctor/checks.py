@@ -177,7 +177,7 @@ def _report_no_namespace(entries: Sequence[WebhookEntry]) -> ReportFinding:
     return report_danger(
         "selects-no-namespace",
         "; ".join(found),
-        "no namespace meets this, so no write of a lease is reviewed, and no rule is in force.",
+        "no namespace meets this, so this webhook reviews no write of a lease.",
         "copy the namespaceSelector of deploy/base/90-webhook.yaml, or label the namespaces that it is to select.",
     )
 
