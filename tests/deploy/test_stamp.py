@@ -65,8 +65,13 @@ def test_the_writer_itself_is_not_evaluated() -> None:
 
 
 def test_the_collectors_are_those_of_the_rules() -> None:
-    _, collectors = GUARD["spec"]["matchConditions"]
+    _, collectors, _ = GUARD["spec"]["matchConditions"]
     assert set(re.findall(r"'(system:[^']+)'", collectors["expression"])) == CLEANUP_CONTROLLERS
+
+
+def test_the_exemptions_of_a_file_have_a_place_that_is_always_there() -> None:
+    """An apply never removes a condition that another field manager wrote, and always replaces its expression."""
+    assert GUARD["spec"]["matchConditions"][-1] == {"name": "not-exempt-by-file", "expression": "true"}
 
 
 def test_the_bindings_deny_everywhere_that_the_policies_match() -> None:

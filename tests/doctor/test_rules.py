@@ -69,13 +69,13 @@ def checks(objects: list[Document], more: str = "", now: int = 0) -> list[str]:
     [
         pytest.param([], "", [], id="no policies: nothing is said"),
         pytest.param(applied(), "", [], id="as printed, for other namespaces"),
-        pytest.param(applied("mode: warn"), "", ["rules-drift"], id="of another mode"),
+        pytest.param(applied("mode: warn"), "", ["rules-not-applied", "rules-drift"], id="of another mode"),
         pytest.param(applied(BOUND), "", ["rules-drift"], id="a binding that was removed"),
-        pytest.param(applied(), BOUND, ["rules-drift"], id="a binding that was added"),
+        pytest.param(applied(), BOUND, ["rules-not-applied", "rules-drift"], id="a binding that was added"),
         pytest.param(applied('mode: "off"'), 'mode: "off"', ["kill-switch-on"], id="switched off"),
         pytest.param(applied()[:-1], "", ["rules-not-applied"], id="a binding of a policy is gone"),
         pytest.param(applied()[:2], "", ["rules-not-applied"], id="most are gone"),
-        pytest.param(changed(1, ["Audit"], "validationActions"), "", ["rules-drift"], id="it audits only"),
+        pytest.param(changed(2, ["Audit"], "validationActions"), "", ["rules-drift"], id="it audits only"),
         pytest.param(changed(0, 5, "matchConstraints"), "", ["rules-namespaces", "rules-drift"], id="odd constraints"),
         pytest.param(
             changed(0, ["CREATE"], "matchConstraints", "resourceRules"), "", ["rules-drift"], id="odd resources"
@@ -105,6 +105,12 @@ def checks(objects: list[Document], more: str = "", now: int = 0) -> list[str]:
             id="a binding selects",
         ),
         pytest.param(changed(1, {}, "matchResources"), "", ["rules-drift"], id="a binding could select"),
+        pytest.param(
+            [*applied('mode: "off"'), *(one for one in applied() if one["kind"] == POLICY)],
+            'mode: "off"',
+            ["kill-switch-on"],
+            id="policies of modes that were used, to which no binding leads",
+        ),
         pytest.param(
             applied(),
             "overrides:\n" + "- {rules: {transitions-jump: {mode: warn}}}\n" * 101,
@@ -181,9 +187,16 @@ def test_an_exemption_that_has_ended_is_in_force_until_the_policies_are_printed_
     assert checks(applied(ENDING, DAY), ENDING, DAY) == []
 
 
+def test_the_fix_of_a_drift_has_a_step_that_works_whoever_wrote_the_objects() -> None:
+    (report,) = examine_rules(Documents(applied("mode: warn")), parse(HEAD), "policy.yaml", 0)
+    finding = report.findings[-1]
+    apply, replace = "kubectl apply --server-side --force-conflicts -f -", "kubectl replace -f -"
+    assert 0 < finding.fix.index(apply) < finding.fix.index(replace), "an apply makes what a replacement needs"
+
+
 def test_a_long_difference_is_cut() -> None:
     (report,) = examine_rules(Documents(applied("mode: warn")), parse(HEAD), "policy.yaml", 0)
-    (finding,) = report.findings
+    finding = report.findings[-1]
     assert len(finding.place) < 300
     assert finding.place.endswith(" more")
 

@@ -19,7 +19,7 @@ from webhook.admission.rules.stamps import Stamps
 from webhook.api_server.doctor import fences_and_stamps as policies_module
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_stamps
-from webhook.api_server.rule_policies import make_manifests
+from webhook.api_server.rule_policies import make_manifests, make_stamp_policies
 from webhook.cli.main import main
 
 Document = dict[str, Any]
@@ -191,7 +191,10 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
     assert code(written) == 1
 
 
-@pytest.mark.parametrize(("mode", "expected"), [("deny", set()), ("warn", {"stamp-drift"}), ("off", {"stamp-drift"})])
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("deny", set()), ("warn", {"stamp-drift", "stamp-not-applied"}), ("off", {"stamp-drift"})],
+)
 def test_without_a_webhook_the_guard_is_that_of_the_file(mode: str, expected: set[str]) -> None:
     policy = parse(
         "apiVersion: lease-webhook/v1\n"
@@ -200,6 +203,46 @@ def test_without_a_webhook_the_guard_is_that_of_the_file(mode: str, expected: se
     )
     there = Documents([*make_manifests(policy, 0, "true", []), *applied(), namespace(stamp="required")])
     assert {one.check for report in examine_stamps(there, policy, 0) for one in report.findings} == expected
+
+
+WARNING = (
+    f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop]}}]\n"
+    "rules: {foreign-writer: {mode: warn}}\n"
+)
+
+
+def without(*names: str) -> list[Document]:
+    """What policies only leave in a cluster, of a file that has the guard warn, without these objects."""
+    objects = [*make_manifests(parse(WARNING), 0, "true", []), *make_stamp_policies(parse(WARNING), 0)]
+    return [one for one in objects if one["metadata"]["name"] not in names]
+
+
+WEBHOOKS = [one for one in yaml.safe_load_all((DATA / "safe-as-shipped.yaml").read_text()) if one]
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param(without(), [], id="as printed"),
+        pytest.param(without("lease-webhook-stamp-guard-warn"), ["stamp-not-applied"], id="the guard has no binding"),
+        pytest.param(
+            [*without("lease-webhook-stamp-guard-warn"), *WEBHOOKS],
+            ["stamp-not-applied"],
+            id="the guard has no binding, beside a webhook",
+        ),
+        pytest.param(without("lease-webhook-stamp-guard-audit"), [], id="a binding that this file does not use"),
+    ],
+)
+def test_the_guard_has_the_binding_of_its_mode(objects: list[Document], expected: list[str]) -> None:
+    reports = examine_stamps(Documents(objects), parse(WARNING), 0)
+    assert [one.check for report in reports for one in report.findings] == expected
+
+
+def test_the_fix_of_a_drift_has_a_step_that_works_whoever_wrote_the_objects() -> None:
+    (report,) = examine_stamps(Documents(suffixed("ffffffff")), with_stamps(STAMPS), NOW)
+    (finding,) = report.findings
+    assert finding.fix.startswith("apply the component `stamp`")
+    assert "kubectl replace -f" in finding.fix
 
 
 def test_a_policy_without_stamps_has_no_findings() -> None:

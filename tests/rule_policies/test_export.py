@@ -15,15 +15,17 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.registry import RULES
 from webhook.api_server import rule_policies as policies
-from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
+from webhook.api_server.fence.objects import ACTIONS, BINDING, POLICY, make_literal
 from webhook.api_server.rule_policies import (
     is_never_evaluated,
+    list_names,
     list_unexported,
     make_manifests,
     make_stamp_policies,
 )
 
 HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
+STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
 HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
 THIEF: Final = (
     put("spec.holderIdentity", "mallory"),
@@ -96,17 +98,55 @@ def test_a_rule_has_the_mode_that_the_file_says(more: str, mode: str | None) -> 
         ),
     ],
 )
-def test_each_export_has_all_policies_so_that_none_of_an_earlier_file_stays_in_force(
+def test_each_export_has_all_bindings_so_that_nothing_of_an_earlier_file_stays_in_force(
     more: str, modes: set[str]
 ) -> None:
     exported = make_manifests(parse(HEAD + more), 0, "true", ["kube-system"])
-    names = [one["metadata"]["name"].removeprefix(policies.RULE_POLICIES) for one in exported]
+    specs: dict[str, dict[str, Document]] = {POLICY: {}, BINDING: {}}
+    for one in exported:
+        specs[one["kind"]][one["metadata"]["name"].removeprefix(policies.RULE_POLICIES)] = one["spec"]
     every = [f"{kind}-{mode}" for kind in ("leases", "bindings", "candidates") for mode in ("deny", "warn", "audit")]
-    assert names == [name for name in every for _ in range(2)]
-    specs = {name: one["spec"] for name, one in zip(names, exported, strict=True) if one["kind"] == POLICY}
-    in_force = {name for name, spec in specs.items() if not is_never_evaluated(spec)}
+    assert [*specs[BINDING]] == every
+    bound = {name: spec["policyName"].removeprefix(policies.RULE_POLICIES) for name, spec in specs[BINDING].items()}
+    in_force = {name for name, policy in bound.items() if policy != "unused"}
     assert in_force - {"candidates-audit"} == modes
-    assert all(spec["validations"] for spec in specs.values()), "an API server refuses a policy without one"
+    assert specs[POLICY].keys() == {*in_force, "unused"}
+    assert all(bound[name] == name for name in in_force)
+    assert [name for name, spec in specs[POLICY].items() if is_never_evaluated(spec)] == ["unused"]
+    assert all(spec["validations"] for spec in specs[POLICY].values()), "an API server refuses a policy without one"
+    assert list_names() == {one["metadata"]["name"] for one in exported} | {
+        f"{policies.RULE_POLICIES}{name}" for name in every
+    }
+
+
+def drop_policy_name(manifest: Document) -> Document:
+    return {**manifest, "spec": {**manifest["spec"], "policyName": ""}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("mode: warn", id="a cap"),
+        pytest.param('mode: "off"', id="the kill switch"),
+        pytest.param("rules: {foreign-writer: {mode: audit}}", id="the guard of stamps audits"),
+        pytest.param("bindings: [{namespace: a, lease: b, writers: [a/b], holder: ['*']}]", id="a binding"),
+    ],
+)
+def test_files_differ_by_the_policies_to_which_the_same_bindings_lead(more: str) -> None:
+    """A forced apply always replaces a name, and never removes what another field manager added to a list."""
+    bindings = []
+    for text in ("", more):
+        policy = parse(HEAD + STAMPS + text)
+        exported = make_manifests(policy, 0, "true", ["kube-system"]) + make_stamp_policies(policy, 0)
+        bindings.append([drop_policy_name(one) for one in exported if one["kind"] == BINDING])
+    assert bindings[0] == bindings[1]
+    assert len(bindings[0]) == 9 + len(["guard", "bounds", "warn", "audit"])
+
+
+def test_nothing_else_is_applied_where_no_mode_is_used() -> None:
+    """A policy of several field managers may be refused by an API server, and a tool that asks first applies none."""
+    exported = make_manifests(parse(HEAD + 'mode: "off"'), 0, "true", ["kube-system"])
+    assert [one["metadata"]["name"] for one in exported if one["kind"] == POLICY] == ["lease-webhook-rules-unused"]
 
 
 def test_an_exemption_that_is_over_is_left_out() -> None:
@@ -406,33 +446,36 @@ def test_the_export_lists_what_a_file_needs_beside_the_objects() -> None:
     assert about == without - {"live-lease-deleted", "foreign-writer"}, "one is off, the guard of stamps says the other"
     assert "request.namespace" not in next(
         one["expression"]
-        for one in make_manifests(policy, 0, "true", [])[0]["spec"]["variables"]
+        for one in make_manifests(policy, 0, "true", [])[1]["spec"]["variables"]
         if one["name"] == "exempt0"
     )
 
 
-STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
-
-
 @pytest.mark.parametrize(
-    ("more", "actions"),
+    ("more", "mode"),
     [
-        pytest.param("", ["Deny", "Audit"], id="strict"),
-        pytest.param("preset: standard\n", ["Deny", "Audit"], id="standard"),
-        pytest.param("preset: standard\nmode: warn\n", ["Warn", "Audit"], id="a cap"),
-        pytest.param("rules: {foreign-writer: {mode: warn}}", ["Warn", "Audit"], id="warned"),
-        pytest.param('rules: {foreign-writer: {mode: "off"}}', ["Audit"], id="off: it is never evaluated"),
+        pytest.param("", "deny", id="strict"),
+        pytest.param("preset: standard\n", "deny", id="standard"),
+        pytest.param("preset: standard\nmode: warn\n", "warn", id="a cap"),
+        pytest.param("rules: {foreign-writer: {mode: warn}}", "warn", id="warned"),
+        pytest.param("rules: {foreign-writer: {mode: audit}}", "audit", id="audited"),
+        pytest.param('rules: {foreign-writer: {mode: "off"}}', "", id="off"),
+        pytest.param('mode: "off"', "", id="the kill switch"),
     ],
 )
-def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str]) -> None:
+def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, mode: str) -> None:
     head = HEAD.partition("preset")[0] if "preset" in more else HEAD
     objects = make_stamp_policies(parse(head + STAMPS + more), 0)
+    guard, unused = "lease-webhook-stamp-guard", "lease-webhook-stamp-unused"
     bindings = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == BINDING}
-    assert bindings["lease-webhook-stamp-guard"]["validationActions"] == actions
+    modes = {"deny": guard, "warn": f"{guard}-warn", "audit": f"{guard}-audit"}
+    assert {word: bindings[name] for word, name in modes.items()} == {
+        word: {"policyName": guard if word == mode else unused, "validationActions": ACTIONS[word]} for word in modes
+    }
     assert "SUFFIX" not in str(objects)
     assert str(objects).count("\"'1a2b3c4d'\"") == 3
-    guard = next(one for one in objects if one["kind"] == POLICY and one["metadata"]["name"].endswith("guard"))
-    assert is_never_evaluated(guard["spec"]) is ("off" in more)
+    policies_of_stamps = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == POLICY}
+    assert [name for name, spec in policies_of_stamps.items() if is_never_evaluated(spec)] == [unused]
 
 
 CONSTANT: Final = [{"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}]
@@ -562,11 +605,30 @@ def test_an_owner_in_a_renewal_is_a_warning() -> None:
     assert broken("", renewal) == {"owner-reference-added": "warn"}
 
 
-def test_who_is_exempt_from_the_guard() -> None:
-    more = STAMPS + "exempt: [{owner: o, reason: r, users: [ann]}]"
-    guard = [one for one in make_stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard")]
+@pytest.mark.parametrize(
+    ("more", "expression"),
+    [
+        pytest.param("", "true", id="nobody"),
+        pytest.param(
+            "exempt: [{owner: o, reason: r, users: [ann], rules: [transitions-jump]}]", "true", id="elsewhere"
+        ),
+        pytest.param(
+            "exempt: [{owner: o, reason: r, users: [ann]}]", '!(request.userInfo.username in ["ann"])', id="a user"
+        ),
+        pytest.param(
+            "exempt: [{owner: o, reason: r, users: [ann]}, {owner: o, reason: r, users: [bob], operations: [DELETE]}]",
+            '!(request.userInfo.username in ["ann"]) && '
+            '!(request.userInfo.username in ["bob"] && request.operation in ["DELETE"])',
+            id="two users",
+        ),
+    ],
+)
+def test_who_is_exempt_from_the_guard_is_one_condition_that_is_always_there(more: str, expression: str) -> None:
+    objects = make_stamp_policies(parse(HEAD + STAMPS + more), 0)
+    guard = [one for one in objects if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
     (spec,) = (one["spec"] for one in guard if one["kind"] == POLICY)
-    assert spec["matchConditions"][-1]["expression"] == '!(request.userInfo.username in ["ann"])'
+    assert [one["name"] for one in spec["matchConditions"]] == ["not-exempt", "not-a-collector", "not-exempt-by-file"]
+    assert spec["matchConditions"][-1]["expression"] == expression
 
 
 @pytest.mark.parametrize(("name", "is_evaluated"), [("special", False), ("checkout", True)])

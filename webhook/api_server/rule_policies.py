@@ -27,7 +27,7 @@ from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
-from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
+from webhook.api_server.fence.objects import ACTIONS, API_VERSION, BINDING, MADE_BY, POLICY, make_literal, make_pair
 from webhook.api_server.install.objects import CERTIFICATES, make_pieces, make_stamp_objects
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
@@ -40,6 +40,7 @@ _OPERATIONS: Final = {
     _BINDINGS: ["CREATE", "UPDATE", "DELETE"],
     _CANDIDATES: ["CREATE", "UPDATE", "DELETE"],
 }
+_MODES: Final = (Mode.DENY, Mode.WARN, Mode.AUDIT)
 _NO_OPERATIONS: Final = ["CONNECT"]
 """Of a policy that is never evaluated: nobody connects to a lease."""
 _NO_VALIDATION: Final = {
@@ -49,9 +50,13 @@ _NO_VALIDATION: Final = {
 """A policy must have one."""
 RULE_POLICIES: Final = "lease-webhook-rules-"
 """Prefix of the names of the rules' policies and their bindings."""
+_UNUSED: Final = f"{RULE_POLICIES}unused"
+_UNUSED_STAMP: Final = "lease-webhook-stamp-unused"
+"""The names of policies that are never evaluated, to which the bindings of unused modes lead."""
 STAMP_RULE: Final = "foreign-writer"
 """The rule that the guard of stamps says."""
-_GUARD: Final = "lease-webhook-stamp-guard"
+GUARD: Final = "lease-webhook-stamp-guard"
+"""The name of the policy of deploy/stamp that refuses, and of its binding that denies."""
 _MAX_EXPRESSION: Final = 90_000
 """Characters of bindings, which are one expression; CEL takes 100,000."""
 _MAX_COST: Final = 950_000
@@ -88,31 +93,33 @@ def is_refused_upstream(rule: Rule) -> bool:
 def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
     """Return the policies and their bindings, for all namespaces but those that are excluded.
 
-    They are always the same ones: a mode that no rule has leads to a policy that is never evaluated, which takes the
-    place of the one that was made of an earlier file.
+    The bindings are always the same ones. That of a mode that no rule has leads to a policy that is never evaluated,
+    so that nothing of an earlier file stays in force. Only `policyName` says so: a forced apply always replaces it,
+    and never removes the variables that another field manager wrote into a policy.
     `condition` is the match condition of the webhook, by which no plain renewal of a Lease is evaluated; bindings of
     leases are evaluated on those, too. An exemption that ended before `now`, in microseconds since 1970, is left out.
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyInCel(policy, now)
     is_bound = _match_any(f'request.namespace + "/" + {_find_name()}', map("/".join, policy.bindings))
-    found: list[Manifest] = []
+    found = [_make_unused(_make_metadata(_UNUSED), excluded)]
     for kind, text in {_LEASES: condition, _BINDINGS: is_bound, _CANDIDATES: ""}.items():
         # An API server leaves out an empty list.
         conditions = {"matchConditions": [{"name": "is-evaluated", "expression": text}]} if text else {}
-        for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
+        for mode in _MODES:
+            metadata, binding = _make_metadata(_name_policy(kind, mode)), {"validationActions": ACTIONS[mode.word]}
             validations = [one for rule in _list_rules(kind) for one in file.make_validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
                 variables = file.make_variables(kind, validations).items()
-                operations = _OPERATIONS[kind]
-                evaluated = {
+                spec = {
+                    **_match_writes(_RESOURCES[kind], _OPERATIONS[kind], excluded),
                     **conditions,
                     "variables": [{"name": name, "expression": text} for name, text in variables],
                     "validations": validations,
                 }
+                found += make_pair(metadata, spec, binding)
             else:
-                operations, evaluated = _NO_OPERATIONS, {"validations": [_NO_VALIDATION]}
-            found += _make_pair(kind, mode, excluded, operations, evaluated)
+                found.append(_bind(metadata, _UNUSED, binding))
     return found
 
 
@@ -126,8 +133,13 @@ def make_shipped_manifests(policy: Policy, now: int, included: Collection[str] =
     return make_manifests(policy, now, entry["matchConditions"][0]["expression"], excluded)
 
 
+def list_names() -> set[str]:
+    """Return the names of all rules' policies and bindings, whatever a policy file says."""
+    return {_UNUSED} | {_name_policy(kind, mode) for kind in _RESOURCES for mode in _MODES}
+
+
 def is_never_evaluated(spec: Mapping[str, Any]) -> bool:
-    """True if the spec of a policy, as it is in a cluster, is one that takes the place of an earlier one."""
+    """True if the spec of a policy, as it is in a cluster, is that of unused modes."""
     constraints = spec.get("matchConstraints")
     rules = constraints.get("resourceRules") if isinstance(constraints, dict) else None
     return isinstance(rules, list) and all(
@@ -139,8 +151,9 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
 
     The guard denies in every preset, unless the file itself sets the mode of `foreign-writer`, or a cap: a lease whose
-    writer is known is taken by no one else by mistake. Where that is off, it is never evaluated. There are none without
-    `stamps`. Raises PolicyError if they have several suffixes.
+    writer is known is taken by no one else by mistake. It has a binding for each mode, of which the unused ones lead to
+    a policy that is never evaluated, as those of the rules. There are none without `stamps`. Raises PolicyError if they
+    have several suffixes.
     """
     suffixes = {one.suffix for one in policy.stamps.values()}
     if len(suffixes) > 1:
@@ -149,18 +162,22 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     mode = min(policy.mode, policy.default.modes[STAMP_RULE] if in_file else Mode.DENY)
     found = [one for suffix in suffixes for one in make_stamp_objects(suffix)]
     for manifest in found:
-        spec = manifest["spec"]
-        if manifest["metadata"]["name"] != _GUARD:
+        if manifest["metadata"]["name"] != GUARD:
             continue
+        spec = manifest["spec"]
         if manifest["kind"] == BINDING:
-            spec["validationActions"] = ACTIONS[(mode or Mode.AUDIT).word]
-        elif not mode:
-            for rule in spec["matchConstraints"]["resourceRules"]:
-                rule["operations"] = [*_NO_OPERATIONS]
+            spec |= {"policyName": GUARD if mode is Mode.DENY else _UNUSED_STAMP, "validationActions": ACTIONS["deny"]}
         else:
-            for number, entry in _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).items():
-                text = _match_exempt(entry, _find_name())
-                spec["matchConditions"].append({"name": f"exempt-{number}", "expression": f"!({text})"})
+            # Always this one: an apply removes no condition that another field manager wrote, and replaces its text.
+            by_file = next(one for one in spec["matchConditions"] if one["name"] == "not-exempt-by-file")
+            entries = _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).values()
+            texts = [f"!({_match_exempt(entry, _find_name())})" for entry in entries]
+            by_file["expression"] = " && ".join(texts) or by_file["expression"]
+    if found:
+        found.append(_make_unused({"name": _UNUSED_STAMP}, []))
+        for other in (Mode.WARN, Mode.AUDIT):
+            target = GUARD if mode is other else _UNUSED_STAMP
+            found.append(_bind({"name": f"{GUARD}-{other.word}"}, target, {"validationActions": ACTIONS[other.word]}))
     return found
 
 
@@ -189,28 +206,41 @@ def _list_rules(kind: str) -> Iterator[Rule]:
             yield rule
 
 
-def _make_pair(
-    kind: str, mode: Mode, excluded: Sequence[str], operations: Sequence[str], evaluated: Manifest
-) -> Iterator[Manifest]:
-    resource = _RESOURCES[kind]
-    metadata = {
-        "name": f"{RULE_POLICIES}{kind}-{mode.word}",
+def _name_policy(kind: str, mode: Mode) -> str:
+    return f"{RULE_POLICIES}{kind}-{mode.word}"
+
+
+def _make_metadata(name: str) -> Manifest:
+    return {
+        "name": name,
         "labels": {"app.kubernetes.io/component": "rules", "app.kubernetes.io/managed-by": "lease-webhook"},
         "annotations": {MADE_BY: f"lease-webhook {__version__}, install --policies-only"},
     }
+
+
+def _match_writes(resource: str, operations: Sequence[str], excluded: Sequence[str]) -> Manifest:
+    """Return the beginning of the spec of a policy."""
     rule = {"apiGroups": [GROUP], "apiVersions": [*VERSIONS_OF[resource]], "resources": [resource]}
     namespaces = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*excluded]}
-    spec = {
+    return {
         "failurePolicy": "Ignore",
         "matchConstraints": {
             "matchPolicy": "Equivalent",
-            "namespaceSelector": {"matchExpressions": [namespaces]},
+            "namespaceSelector": {"matchExpressions": [namespaces]} if excluded else {},
             "objectSelector": {},
             "resourceRules": [rule | {"operations": [*operations], "scope": "Namespaced"}],
         },
-        **evaluated,
     }
-    return make_pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
+
+
+def _make_unused(metadata: Manifest, excluded: Sequence[str]) -> Manifest:
+    spec = {**_match_writes(_RESOURCES[_LEASES], _NO_OPERATIONS, excluded), "validations": [_NO_VALIDATION]}
+    return {"apiVersion": API_VERSION, "kind": POLICY, "metadata": metadata, "spec": spec}
+
+
+def _bind(metadata: Manifest, policy: str, spec: Manifest) -> Manifest:
+    """Return a binding to a policy of another name."""
+    return {"apiVersion": API_VERSION, "kind": BINDING, "metadata": metadata, "spec": {"policyName": policy} | spec}
 
 
 class _PolicyInCel:

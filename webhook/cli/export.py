@@ -32,7 +32,7 @@ _MAX_WORD: Final = 80
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _KUBERNETES: Final = "1.30"
 _CERTS: Final = "certs"
-_HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
+_HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side --force-conflicts -f FILE"
 _INSTALL: Final = """\
 Prints the objects of an installation: those that kustomize builds from deploy/ in the repository. Nothing is applied:
 read them, then pipe them to kubectl.
@@ -64,9 +64,9 @@ Components:
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
     --image registry.example/lease-webhook:0.3.0 |
-    kubectl apply --server-side -f -
+    kubectl apply --server-side --force-conflicts -f -
   lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 |
-    kubectl apply --server-side -f -
+    kubectl apply --server-side --force-conflicts -f -
   lease-webhook certs certs && lease-webhook install --certificate self-signed \\
     --image registry.example/lease-webhook:0.3.0 |
     lease-webhook doctor --input -
@@ -81,9 +81,9 @@ Nothing is applied: read it, then pipe it to kubectl.
 _FENCE_EPILOG: Final = """\
 Examples:
   # it warns first
-  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -
+  lease-webhook export fence policy.yaml | kubectl apply --server-side --force-conflicts -f -
   lease-webhook export fence policy.yaml --mode deny |
-    kubectl apply --server-side -f -
+    kubectl apply --server-side --force-conflicts -f -
 """
 
 

@@ -26,8 +26,9 @@ from tests.rule_policies import compared
 from tests.rule_policies.in_process import Broken, ExportedPolicies
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
+from webhook.api_server.doctor.documents import find_difference
 from webhook.api_server.fence.objects import BINDING, POLICY
-from webhook.api_server.rule_policies import make_manifests
+from webhook.api_server.rule_policies import RULE_POLICIES, list_names, make_manifests, make_stamp_policies
 
 WRITES: Final = int(os.environ.get("LEASE_E2E_WRITES", "2000"))
 ROUTE: Final = "policies"
@@ -36,6 +37,8 @@ FAILURES: Final = "validation.policy.admission.k8s.io/validation_failure"
 COSTLY: Final = [f"${{pod}}_a{number:02}*" for number in range(25)]
 """As many templates as a policy may have of this length."""
 LONGEST: Final = 4096
+HEAD: Final = "apiVersion: lease-webhook/v1\n"
+STAMPED: Final = f"{HEAD}stamps: [{{suffix: 5f3a9c1e7b20d486, namespaces: [unlabeled]}}]\n"
 FILE: Final = """\
 apiVersion: lease-webhook/v1
 preset: {preset}
@@ -85,7 +88,7 @@ def run(world: World) -> Iterator[Row]:
     yield from _check_honest(world)
 
 
-def _make_policy(preset: str, namespace: str) -> Policy:
+def _make_policy(preset: str, namespace: str, more: str = "") -> Policy:
     holder = """['${pod}_*', "${pod}", 'a"b*']"""
     bindings = [
         f"- {{namespace: {namespace}, lease: {lease}, holder: {holder}{more}, "
@@ -94,7 +97,8 @@ def _make_policy(preset: str, namespace: str) -> Policy:
         for lease, more in ((f"lease-0-{seed}", ""), (f"lease-1-{seed}", ", require_pod: true"), (f"lease-{seed}", ""))
     ]
     bindings.append(f"- {{namespace: {namespace}, lease: costly, holder: {COSTLY}, writers: [{namespace}/op]}}")
-    return parse(FILE.format(preset=preset, bindings="\n".join(dict.fromkeys(bindings))))
+    text = FILE.format(preset=preset, bindings="\n".join(dict.fromkeys(bindings)))
+    return parse(text + more.removeprefix(HEAD))
 
 
 def _export_objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
@@ -120,9 +124,11 @@ def _check_accepted(world: World, policy: Policy) -> Row:
 
 
 def _remove(world: World) -> None:
-    for document in _export_objects(_make_policy("strict", "policies")):
-        path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
-        world.admin.send("DELETE", path)
+    """Remove the rules, and what of stamps is of the same kinds."""
+    stamps = {one["metadata"]["name"] for one in make_stamp_policies(parse(STAMPED), 0)}
+    for kind in (BINDING, POLICY):
+        for name in sorted(list_names() | stamps):
+            world.admin.send("DELETE", f"/apis/admissionregistration.k8s.io/v1/{PLURALS[kind]}/{name}")
 
 
 class _Comparison:
@@ -236,6 +242,9 @@ def _check_honest(world: World) -> Iterator[Row]:
         yield _check_denial_text(world, alone)
         yield _check_longest_holder(world, alone)
         yield _check_odd_writes(world, alone)
+        _remove(world)
+        yield _check_two_managers(world, alone)
+        _install(world, policy)
         if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
             yield _check_coming_and_going(world, alone, policy)
         yield _measure_cost(world)
@@ -270,6 +279,77 @@ def _check_longest_holder(world: World, namespace: str) -> Row:
     good = reply.status == 403 and "rule identity-binding" in reply.message
     text = f"{len(COSTLY)} templates, a holder of {LONGEST} characters: HTTP {reply.status} {reply.message[-60:]}"
     return Row("the longest holder that is compared", text, good)
+
+
+def _check_two_managers(world: World, namespace: str) -> Row:
+    """Change and end rules that another field manager made, by the commands of docs/policies-only.md."""
+    first = _make_policy("strict", namespace, STAMPED)
+    other = _make_policy("strict", "elsewhere", STAMPED)
+    warning = parse(f"{STAMPED}rules: {{foreign-writer: {{mode: warn}}}}\n")
+    off = parse(f'{STAMPED}mode: "off"\nexempt: [{{owner: o, reason: r, users: [mallory]}}]\n')
+    keeper, thief = (world.create_account(namespace, name).client for name in ("owner", "robber"))
+    lease = OneLease(keeper, namespace, "of-two")
+    lease.create(holderIdentity="owner_1", leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+    steal = {"holderIdentity": "robber_1", "renewTime": format_micro_time(), "leaseTransitions": 1}
+    problems: list[str] = []
+
+    kept = Counter[str]()
+
+    def change(policy: Policy, *command: str, is_whole: bool = True) -> None:
+        objects = _export_objects(policy) + [one for one in make_stamp_policies(policy, 0) if one["kind"] in PLURALS]
+        done = world.kubectl.run(*command, "-f", "-", manifest={"apiVersion": "v1", "kind": "List", "items": objects})
+        for document in objects:
+            difference = _compare_stored(world, document)
+            # Variables of another manager may stay, and have a policy refused: never a binding, and never the guard.
+            if difference and not is_whole and _has_variables_of_a_file(document):
+                kept["policies that kept variables"] += 1
+            elif difference:
+                problems.append(f"{command[0]}: {difference}")
+        if done.status and is_whole:
+            problems.append(f"{command[0]}: {done.stderr[-300:]}")
+        elif done.status:
+            kept["refused applies"] += 1
+
+    def try_steal(*expected: int) -> None:
+        world.settle()
+        reply = OneLease(thief, namespace, "of-two").patch({"spec": steal}, dryRun="All")
+        if reply.status not in expected:
+            problems.append(f"a steal: HTTP {reply.status} {reply.message[-200:]}")
+
+    apply = ("apply", "--server-side", "--force-conflicts")
+    try:
+        change(first, "create")
+        try_steal(403, 422)
+        change(other, *apply, is_whole=False)
+        change(off, *apply)
+        try_steal(200)
+        change(warning, *apply, is_whole=False)
+        change(warning, "replace")
+        change(first, *apply, is_whole=False)
+        change(first, "replace")
+        try_steal(403, 422)
+    finally:
+        _remove(world)
+    if not kept:
+        problems.append("an apply alone left nothing, so replacements were not tried")
+    observation = ", ".join(f"{number} {what}" for what, number in sorted(kept.items()))
+    return Row("changed and ended, made by another", "; ".join(problems) or f"ended; {observation}", not problems)
+
+
+def _has_variables_of_a_file(document: Mapping[str, Any]) -> bool:
+    return document["kind"] == POLICY and document["metadata"]["name"].startswith(RULE_POLICIES)
+
+
+def _compare_stored(world: World, document: Mapping[str, Any]) -> str:
+    """Return how what is stored differs from an object, "" if it does not."""
+    path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
+    spec = dict(document["spec"])
+    if document["kind"] == POLICY:
+        # The shipped guard leaves them to the API server.
+        defaults = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
+        spec["matchConstraints"] = defaults | spec["matchConstraints"]
+    difference = find_difference(spec, world.admin.get(path)["spec"])
+    return difference and f"{document['kind']} {document['metadata']['name']}: {difference[:200]}"
 
 
 def _check_odd_writes(world: World, namespace: str) -> Row:

@@ -22,11 +22,12 @@ from webhook.api_server.fence.objects import (
     MUTATING_BINDING,
     MUTATING_POLICY,
     POLICY,
+    Manifest,
     make_fence_manifests,
     name_policy,
 )
 from webhook.api_server.install.objects import make_stamp_objects
-from webhook.api_server.rule_policies import RULE_POLICIES, make_stamp_policies
+from webhook.api_server.rule_policies import GUARD, RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.times import parse_stamp
@@ -38,7 +39,10 @@ _NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
-_GUARD: Final = "lease-webhook-stamp-guard"
+_REPLACE: Final = (
+    f"{_APPLY[:-1]}. Where the apply is refused or this stays, another field manager wrote it too: then give the same"
+    " file to kubectl replace -f."
+)
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
 """Defaults that an API server adds to matchConstraints."""
 
@@ -271,29 +275,33 @@ def _is_labeled(name: str, namespace: ClusterObject) -> bool:
     return (namespace.metadata.labels or {}).get(STAMP_LABEL) == "required" and name != NODE_LEASES
 
 
-def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
-    manifests: Sequence[Mapping[str, Any]] = ()
+def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Manifest]:
+    """Return the objects that are as good where the rules are policies too: their guard has the file's mode."""
+    manifests: Sequence[Manifest] = ()
     if any(name.startswith(RULE_POLICIES) for name in documents.find_by_name(BINDING)):
         with suppress(PolicyError):  # of several suffixes none are made
             manifests = make_stamp_policies(policy, now)
-    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in manifests}
+    return {_find_key(one): one for one in manifests}
 
 
 def _check_stamp_policies(
-    documents: Documents, suffix: str, alternatives: Mapping[tuple[str, str], Mapping[str, Any]]
+    documents: Documents, suffix: str, alternatives: Mapping[tuple[str, str], Manifest]
 ) -> Iterator[ReportFinding]:
-    guard = alternatives.get((BINDING, _GUARD), {})
-    for manifest in (one for one in make_stamp_objects(suffix) if one["kind"] not in documents.unread):
-        kind, name = manifest["kind"], manifest["metadata"]["name"]
+    # The guard of deploy/stamp denies: it is not that of a file which has it warn, unless a webhook has that file.
+    bound = alternatives[BINDING, GUARD]["spec"]["policyName"] if alternatives else GUARD
+    is_shipped_good = documents.dedicated or bound == GUARD
+    there = documents.find_by_name(BINDING).get(GUARD, ClusterObject(BINDING)).spec.get("policyName")
+    is_denying = is_shipped_good and there == GUARD
+    shipped = {_find_key(one): one for one in make_stamp_objects(suffix)}
+    sources = (shipped, alternatives) if is_shipped_good else (alternatives,)
+    for kind, name in (key for key in {**shipped, **alternatives} if key[0] not in documents.unread):
         applied = documents.find_by_name(kind).get(name)
-        alternative = alternatives.get((kind, name))
-        # The guard of deploy/stamp denies: it is not that of a file which has it warn, unless a webhook has that file.
-        is_shipped_good = (
-            alternative is None or documents.dedicated or "Deny" in guard.get("validationActions", ["Deny"])
-        )
-        good = [*([manifest["spec"]] if is_shipped_good else []), *([alternative] if alternative else [])]
+        good = [one[kind, name]["spec"] for one in sources if (kind, name) in one]
         if applied is None:
+            if (kind, name) not in shipped and (
+                is_denying or alternatives[kind, name]["spec"].get("policyName") != GUARD
+            ):
+                continue  # no mode of the file needs it
             is_new = kind in (MUTATING_POLICY, MUTATING_BINDING)
             yield report_danger(
                 "stamp-not-applied",
@@ -309,8 +317,12 @@ def _check_stamp_policies(
                 f"{kind} {name}: {changes[0]}",
                 "it differs from what was verified with every kind of write: a client may be able to write the stamps,"
                 " or an honest write may be refused.",
-                _APPLY,
+                _REPLACE,
             )
+
+
+def _find_key(manifest: Manifest) -> tuple[str, str]:
+    return manifest["kind"], manifest["metadata"]["name"]
 
 
 def _describe_change(spec: Mapping[str, Any], applied: ClusterObject) -> str:

@@ -19,7 +19,7 @@ from webhook.admission.rules.mode import Mode
 from webhook.api_server.doctor.bindings import is_other_binding
 from webhook.api_server.doctor.checks import CHOICES, KILL_SWITCH, Report, describe_selector, list_some
 from webhook.api_server.doctor.documents import ClusterObject, Documents, find_difference, may_select, report_danger
-from webhook.api_server.rule_policies import RULE_POLICIES, make_shipped_manifests
+from webhook.api_server.rule_policies import RULE_POLICIES, list_names, make_shipped_manifests
 from webhook.findings import ReportFinding
 from webhook.kubernetes.selectors import Selector, list_requirements
 from webhook.text.commands import quote_name
@@ -28,6 +28,10 @@ from webhook.text.quoting import truncate
 _EXPORT: Final = (
     "with the options of the installation: lease-webhook install --policies-only --policy {} | kubectl apply"
     " --server-side --force-conflicts -f -"
+)
+_REPLACE: Final = (
+    f"{_EXPORT}; where that is refused or this stays, another field manager wrote them too: then give the same output"
+    " to kubectl replace -f -"
 )
 _MAX_SHOWN: Final = 200
 """Characters of a difference that are shown: a list of variables has up to 100,000."""
@@ -179,10 +183,11 @@ def _check_rules(
             _count(changed),
             "the rules in force are those of another policy file, of another version, or of an exemption that has"
             " ended.",
-            export,
+            _REPLACE.format(file),
         )
-    known = {one["metadata"]["name"] for one in manifests}
+    known = list_names()
     for one in there:
+        # A policy of a mode that the file no longer uses is not bound, so it does nothing.
         if one.metadata.name not in known and not is_other_binding(one, known):
             yield report_danger(
                 "rules-left-over",
