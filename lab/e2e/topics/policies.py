@@ -337,7 +337,8 @@ def _check_two_managers(world: World, namespace: str) -> Row:
 
 
 def _has_variables_of_a_file(document: Mapping[str, Any]) -> bool:
-    return document["kind"] == POLICY and document["metadata"]["name"].startswith(RULE_POLICIES)
+    name: str = document["metadata"]["name"]
+    return document["kind"] == POLICY and name.startswith(RULE_POLICIES)
 
 
 def _compare_stored(world: World, document: Mapping[str, Any]) -> str:
