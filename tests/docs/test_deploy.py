@@ -12,7 +12,7 @@ from tools.docs.pages import DOCS, README, ROOT, find_section, find_table
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.api_server.fence.objects import LABELS
-from webhook.api_server.rule_policies import make_manifests
+from webhook.api_server.rule_policies import make_manifests, make_stamp_policies
 from webhook.server.reviewer import respond
 
 INSTALL = DOCS / "install.md"
@@ -76,6 +76,22 @@ def test_break_glass_deletes_all_that_denies(page: Path) -> None:
     assert {key for key, is_deleted in deleted.items() if not is_deleted} == set()
     assert {name for _, name in deleted} >= {"lease-webhook", "lease-webhook-depth", "lease-webhook-stamp-bounds"}
     assert {name for _, name in deleted} >= {"lease-webhook-stamp-guard", "lease-webhook-rules-leases-deny"}
+
+
+STAMPS = "apiVersion: lease-webhook/v1\nstamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(find_section(DOCS / "stamp.md", "Remove"), id="the page about stamps"),
+        pytest.param(find_section(INSTALL, "Uninstall"), id="the page about installation"),
+    ],
+)
+def test_what_removes_stamps_names_all_that_is_made_of_them(text: str) -> None:
+    commands = " ".join(line for line in text.splitlines() if "lease-webhook-stamp" in line).split()
+    made = {one["metadata"]["name"] for one in make_stamp_policies(parse(STAMPS), 0)}
+    assert made <= {word.partition("=")[2].strip("'") or word.strip("'") for word in commands}
 
 
 def test_break_glass_says_what_stays() -> None:

@@ -12,7 +12,7 @@ from tests.policy.fences.made import FENCE, stamped
 from tests.policy.fences.made import fence as made_fence
 from webhook.admission.policy.fences import Fence
 from webhook.api_server.doctor import fences_and_stamps as policies_module
-from webhook.api_server.doctor.documents import Documents
+from webhook.api_server.doctor.documents import ELSE_REPLACE, Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_fences
 from webhook.api_server.fence.objects import make_fence_manifests
 
@@ -251,6 +251,6 @@ EXPORT = (
 )
 def test_a_fix_never_makes_a_fence_milder(mode: str, objects: list[dict[str, Any]], fix: str) -> None:
     (report,) = examine_fences(Documents(objects), [made_fence(mode=mode)], "policy.yaml")
-    assert {one.fix for one in report.findings} == ({fix} if fix else set())
+    assert {one.fix for one in report.findings} == ({f"{fix}; {ELSE_REPLACE}"} if fix else set())
     is_stricter = "--mode" in fix or not fix
     assert report.note.startswith("fence-shop-operator is stricter than policy.yaml: set `mode: ") == is_stricter

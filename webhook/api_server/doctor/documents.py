@@ -23,6 +23,12 @@ from webhook.kubernetes.selectors import Selector, is_met, list_requirements
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
 
+ELSE_REPLACE: Final = (
+    "where that is refused or this stays, another field manager wrote it too: then give the same to "
+    "kubectl replace -f -"
+)
+"""What always works: an apply never removes from a list what another field manager put there."""
+
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The API server sets this label on every namespace, and it cannot be changed."""
 

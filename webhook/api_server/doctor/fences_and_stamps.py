@@ -14,7 +14,14 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.admission.rules.stamps import NAMES, Stamps, find_stamp
 from webhook.api_server.doctor.checks import Report
-from webhook.api_server.doctor.documents import ClusterObject, Documents, MatchRule, find_difference, report_danger
+from webhook.api_server.doctor.documents import (
+    ELSE_REPLACE,
+    ClusterObject,
+    Documents,
+    MatchRule,
+    find_difference,
+    report_danger,
+)
 from webhook.api_server.fence.objects import (
     ACTIONS,
     BINDING,
@@ -39,10 +46,6 @@ _NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
-_REPLACE: Final = (
-    f"{_APPLY[:-1]}. Where the apply is refused or this stays, another field manager wrote it too: then give the same"
-    " file to kubectl replace -f."
-)
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
 """Defaults that an API server adds to matchConstraints."""
 
@@ -89,7 +92,7 @@ def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Re
                 "fence-drift",
                 f"{manifest['kind']} {changed}",
                 "the fence in the cluster differs from the one in the policy file.",
-                export,
+                f"{export}; {ELSE_REPLACE}",
             )
     yield from _check_lease(fence, documents)
     yield from _check_tokens(fence, documents)
@@ -317,7 +320,7 @@ def _check_stamp_policies(
                 f"{kind} {name}: {changes[0]}",
                 "it differs from what was verified with every kind of write: a client may be able to write the stamps,"
                 " or an honest write may be refused.",
-                _REPLACE,
+                f"{_APPLY[:-1]}; {ELSE_REPLACE}",
             )
 
 

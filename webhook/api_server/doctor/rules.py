@@ -18,7 +18,14 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.mode import Mode
 from webhook.api_server.doctor.bindings import is_other_binding
 from webhook.api_server.doctor.checks import CHOICES, KILL_SWITCH, Report, describe_selector, list_some
-from webhook.api_server.doctor.documents import ClusterObject, Documents, find_difference, may_select, report_danger
+from webhook.api_server.doctor.documents import (
+    ELSE_REPLACE,
+    ClusterObject,
+    Documents,
+    find_difference,
+    may_select,
+    report_danger,
+)
 from webhook.api_server.rule_policies import RULE_POLICIES, list_names, make_shipped_manifests
 from webhook.findings import ReportFinding
 from webhook.kubernetes.selectors import Selector, list_requirements
@@ -28,10 +35,6 @@ from webhook.text.quoting import truncate
 _EXPORT: Final = (
     "with the options of the installation: lease-webhook install --policies-only --policy {} | kubectl apply"
     " --server-side --force-conflicts -f -"
-)
-_REPLACE: Final = (
-    f"{_EXPORT}; where that is refused or this stays, another field manager wrote them too: then give the same output"
-    " to kubectl replace -f -"
 )
 _MAX_SHOWN: Final = 200
 """Characters of a difference that are shown: a list of variables has up to 100,000."""
@@ -183,7 +186,7 @@ def _check_rules(
             _count(changed),
             "the rules in force are those of another policy file, of another version, or of an exemption that has"
             " ended.",
-            _REPLACE.format(file),
+            f"{export}; {ELSE_REPLACE}",
         )
     known = list_names()
     for one in there:
