@@ -315,7 +315,7 @@ def listing_kubectl(directory: Path, *objects: dict[str, Any], policies: str = "
 
 def rule_policy() -> list[dict[str, Any]]:
     """A policy of the API server that has rules of ours, and its binding."""
-    return make_shipped_manifests(parse("apiVersion: lease-webhook/v1"), 0)[:2]
+    return make_shipped_manifests(parse("apiVersion: lease-webhook/v1"), 0)[1:3]
 
 
 UNREADABLE = "echo 'Error: forbidden' >&2; exit 1"

@@ -10,6 +10,7 @@ from tests.doctor.shipped import NAME, NOW, document, entry
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.checks import Report, check_namespaces, examine
 from webhook.api_server.doctor.documents import Documents, can_select, is_opt_in, may_select
+from webhook.api_server.fence.objects import POLICY
 from webhook.api_server.rule_policies import make_shipped_manifests
 from webhook.kubernetes.selectors import Selector
 
@@ -173,8 +174,9 @@ def test_namespaces_that_somebody_left_out_are_a_fact(
 
 def test_policies_that_select_no_namespace_are_not_in_force() -> None:
     objects = copy.deepcopy(RULES)
-    for one in objects[::2]:
-        one["spec"]["matchConstraints"]["namespaceSelector"] = NOWHERE
+    for one in objects:
+        if one["kind"] == POLICY:
+            one["spec"]["matchConstraints"]["namespaceSelector"] = NOWHERE
     (report,) = reports(*objects)
     assert [one.check for one in report.findings] == ["not-registered"]
     assert report.findings[0].place.endswith("; the policies that have its rules select no namespace")

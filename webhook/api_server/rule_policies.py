@@ -177,8 +177,17 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
         found.append(_make_unused({"name": _UNUSED_STAMP}, []))
         for other in (Mode.WARN, Mode.AUDIT):
             target = GUARD if mode is other else _UNUSED_STAMP
-            found.append(_bind({"name": f"{GUARD}-{other.word}"}, target, {"validationActions": ACTIONS[other.word]}))
+            found.append(_bind({"name": _name_guard(other)}, target, {"validationActions": ACTIONS[other.word]}))
     return found
+
+
+def list_guards() -> set[str]:
+    """Return the names of all bindings of the guard of stamps, whatever a policy file says."""
+    return {GUARD, *map(_name_guard, (Mode.WARN, Mode.AUDIT))}
+
+
+def _name_guard(mode: Mode) -> str:
+    return f"{GUARD}-{mode.word}"
 
 
 def list_unexported(policy: Policy, now: int) -> Iterator[str]:

@@ -9,12 +9,11 @@ from functools import cache
 from typing import Final
 
 from webhook.admission.policy.fences import Fence
-from webhook.admission.policy.parse import parse
 from webhook.api_server.doctor.checks import Report
 from webhook.api_server.doctor.documents import ClusterObject, Documents, report_danger
 from webhook.api_server.fence.objects import BINDING, MUTATING_BINDING, make_fence_manifests
 from webhook.api_server.install.objects import make_stamp_objects
-from webhook.api_server.rule_policies import RULE_POLICIES, make_shipped_manifests
+from webhook.api_server.rule_policies import RULE_POLICIES, list_guards, list_names
 from webhook.text.commands import quote_name
 
 _DEPTH: Final = "lease-webhook-depth"
@@ -24,8 +23,8 @@ _BINDINGS: Final = (BINDING, MUTATING_BINDING)
 @cache
 def _list_shipped_names() -> frozenset[str]:
     """Return the names of the policies of rules, stamps and depth, which their bindings have, too."""
-    rules = make_shipped_manifests(parse("apiVersion: lease-webhook/v1"), 0)
-    return frozenset({_DEPTH, *(one["metadata"]["name"] for one in (*rules, *make_stamp_objects("any")))})
+    stamps = {one["metadata"]["name"] for one in make_stamp_objects("any")}
+    return frozenset({_DEPTH} | list_names() | list_guards() | stamps)
 
 
 def examine_bindings(documents: Documents, fences: Sequence[Fence]) -> Iterator[Report]:

@@ -4,7 +4,7 @@ The namespaces that they select are those of `install --policies-only`, whatever
 without a file, too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import combinations
@@ -26,7 +26,13 @@ from webhook.api_server.doctor.documents import (
     may_select,
     report_danger,
 )
-from webhook.api_server.rule_policies import RULE_POLICIES, list_names, make_shipped_manifests
+from webhook.api_server.fence.objects import BINDING, POLICY
+from webhook.api_server.rule_policies import (
+    RULE_POLICIES,
+    is_never_evaluated,
+    list_names,
+    make_shipped_manifests,
+)
 from webhook.findings import ReportFinding
 from webhook.kubernetes.selectors import Selector, list_requirements
 from webhook.text.commands import quote_name
@@ -56,7 +62,10 @@ def examine_rules(documents: Documents, policy: Policy | None, file: str, now: i
     there = [one for one in documents.fence_objects if _is_of_rules(one)]
     if not there:
         return
-    found = {(one.kind, one.metadata.name): _find_selectors(one.spec) for one in there}
+    # A policy of a mode that the file no longer uses is not bound, so it does nothing.
+    bound = {str(one.spec.get("policyName")) for one in there if one.kind == BINDING}
+    compared = [one for one in there if one.kind == BINDING or one.metadata.name in bound]
+    found = {(one.kind, one.metadata.name): _find_selectors(one.spec) for one in compared}
     # An operator chose them by options of `install`, and what most of the objects have says which.
     printed = max(
         _list_printed_selectors(), key=lambda one: sum(found.get(name) == wanted for name, wanted in one.items())
@@ -79,13 +88,15 @@ def _list_printed_selectors() -> list[_Selectors]:
     """Return the selectors that `install --policies-only` prints, for each choice of components."""
     policy = parse("apiVersion: lease-webhook/v1")
     choices = [chosen for count in range(len(CHOICES) + 1) for chosen in combinations(CHOICES, count)]
-    return [
-        {
-            (one["kind"], one["metadata"]["name"]): _find_selectors(one["spec"])
-            for one in make_shipped_manifests(policy, 0, chosen)
-        }
-        for chosen in choices
-    ]
+    return [_list_selectors(make_shipped_manifests(policy, 0, chosen)) for chosen in choices]
+
+
+def _list_selectors(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, object]]:
+    """Return the selectors of all policies and bindings that a policy file may lead to: they are the same for each."""
+    evaluated = (one for one in manifests if one["kind"] == POLICY and not is_never_evaluated(one["spec"]))
+    of_policies = _find_selectors(next(evaluated)["spec"])
+    of_kinds: dict[str, dict[str, object]] = {POLICY: of_policies, BINDING: {}}
+    return {(kind, name): found for name in list_names() for kind, found in of_kinds.items()}
 
 
 def _find_selectors(value: object, path: str = "spec") -> dict[str, object]:
@@ -190,7 +201,6 @@ def _check_rules(
         )
     known = list_names()
     for one in there:
-        # A policy of a mode that the file no longer uses is not bound, so it does nothing.
         if one.metadata.name not in known and not is_other_binding(one, known):
             yield report_danger(
                 "rules-left-over",
