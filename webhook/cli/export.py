@@ -81,7 +81,8 @@ Nothing is applied: read it, then pipe it to kubectl.
 _FENCE_EPILOG: Final = """\
 Examples:
   # it warns first
-  lease-webhook export fence policy.yaml | kubectl apply --server-side --force-conflicts -f -
+  lease-webhook export fence policy.yaml |
+    kubectl apply --server-side --force-conflicts -f -
   lease-webhook export fence policy.yaml --mode deny |
     kubectl apply --server-side --force-conflicts -f -
 """
