@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 import socket
 import sys
 import threading
@@ -25,6 +24,7 @@ from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
 from webhook.cli.absence import choose_lease, explain_absence, name_source, refuse_absence, suggest_name
+from webhook.cli.ending import ignore_signals, raise_at_first_signal
 from webhook.cli.options import (
     FORMATS_OF_OTHERS,
     Command,
@@ -69,8 +69,6 @@ _OUTPUT: Final = f"where to write it; unless given, {_PAGE} on a terminal, else 
 EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
-
-_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -233,8 +231,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
         shown = f"[{host}]" if ":" in host else host
         threading.Thread(target=server.serve_forever, name="page", daemon=True).start()
         try:
-            for number in _ENDING:
-                signal.signal(number, signal.default_int_handler)
+            raise_at_first_signal()
             if watch:
                 watch.start()
             else:
@@ -247,8 +244,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             feed.end("lease-webhook has ended.")
         finally:
             # The end takes some seconds at most; a second signal in it would leave a kubectl behind.
-            for number in _ENDING:
-                signal.signal(number, signal.SIG_IGN)
+            ignore_signals()
             if watch:
                 watch.stop()
             server.shutdown()

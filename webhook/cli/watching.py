@@ -1,7 +1,6 @@
 """Live views in a terminal: all leases, or one of them, drawn again each second until Ctrl-C."""
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.watch import LiveWatch
 from webhook.cli.absence import describe_namesakes
+from webhook.cli.ending import ignore_signals, raise_at_first_signal
 from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, format_heading, make_row
 from webhook.cli.reading import EvaluationTime
 from webhook.cli.selection import Selection
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Draw = Callable[[ClusterHistory, EvaluationTime], "list[RenderableType]"]
 
-_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _NEVER_SEEN: Final = 2
 """The exit code where a lease was not there, as without --watch."""
 CLOCK: Final = "the clock of the API server"
@@ -128,8 +127,7 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> None:
     in_force = load(policy) if policy else None
     leases = LiveLeases(in_force.stamps, in_force.find_limits) if in_force else LiveLeases()
     watch = LiveWatch(leases, cluster)
-    for number in _ENDING:
-        signal.signal(number, signal.default_int_handler)
+    raise_at_first_signal()
     last: list[RenderableType] = []
     started = time.monotonic()
     try:
@@ -149,6 +147,5 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> None:
         # The last picture stays on the terminal.
         make_console().print(Group(*last))
     finally:
-        for number in _ENDING:
-            signal.signal(number, signal.SIG_IGN)
+        ignore_signals()
         watch.stop()
