@@ -11,6 +11,7 @@ from tests.model.world import LawBrokenError
 from webhook.admission import evaluate as evaluation
 from webhook.admission.rules import change, expiry
 from webhook.admission.rules.checks import Checks
+from webhook.admission.rules.election import identity_binding
 from webhook.admission.rules.registry import RULES
 from webhook.kubernetes.managed_fields import Entry
 
@@ -48,8 +49,14 @@ def test_without_the_tamper_rule_there_are_more_threats(
     assert ("empty managedFields", "take the lease") in more
 
 
-def test_without_the_tamper_rule_a_binding_lets_stamps_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_binding_keeps_stamps_without_the_tamper_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "renewal-stamp-tampered")
+    assert list(threats("strict, bound", ATTACKERS[POD], 1)) == []
+
+
+def test_a_binding_that_compares_no_managed_fields_needs_the_tamper_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "renewal-stamp-tampered")
+    monkeypatch.setattr(identity_binding, "is_same_list", lambda *_: True)
     with pytest.raises(LawBrokenError, match="change the stamp of the last renewal"):
         list(threats("strict, bound", ATTACKERS[POD], 1))
 
