@@ -98,6 +98,13 @@ class LeaseCandidateSpec(Struct, frozen=True, gc=False):
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 """The one strategy that Kubernetes knows itself."""
+
+
+def is_foreign_strategy(strategy: str | None) -> bool:
+    """Return whether a strategy is one by which no API server chooses a holder; "" and None are no strategy."""
+    return bool(strategy) and strategy != OLDEST_EMULATION_VERSION
+
+
 NO_METADATA = ObjectMeta()
 NO_LEASE_SPEC = LeaseSpec()
 NO_CANDIDATE_SPEC = LeaseCandidateSpec()

@@ -257,14 +257,15 @@ def _name_author(writer: Writer | None, manager: str) -> WriteAuthor:
     return WriteAuthor(writer.process) if writer and writer.user else WriteAuthor(None, manager)
 
 
-def _describe_handover(account: Account, tenure: Tenure, before: Tenure | None) -> str:
+def describe_handover_with_end(account: Account, tenure: Tenure, before: Tenure | None) -> str:
+    """Say how a holder came to hold the lease, and how the pod before had ended under its name, if a log shows that."""
     return describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
 
 
 def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if not tenure.holder or tenure.is_stand_in or tenure.beginning.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, text = bound_write(tenure.beginning.write), _describe_handover(account, tenure, before)
+    within, text = bound_write(tenure.beginning.write), describe_handover_with_end(account, tenure, before)
     by = _find_taker(before, tenure)
     if not within:
         return

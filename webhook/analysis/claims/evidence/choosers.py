@@ -12,7 +12,7 @@ from msgspec import Struct
 from webhook.admission.rules.change import KUBE_SYSTEM
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover, find_latest_pair
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.times import SECOND
 
@@ -41,9 +41,11 @@ def find_change_of_chooser(histories: ClusterHistory, history: LeaseHistory) -> 
     By clocks that differ, the order is not known.
     """
     chooser = histories.leases.get((KUBE_SYSTEM, _NAME))
-    *before, after = [None, None, *history.tenures][-2:]
-    previous = before[0]
-    if chooser is None or chooser is history or previous is None or after is None or not after.is_chosen:
+    latest = find_latest_pair(history.tenures)
+    if chooser is None or chooser is history or latest is None:
+        return None
+    previous, after = latest
+    if not after.is_chosen:
         return None
     for one, other in pairwise(chooser.tenures):
         is_meanwhile = previous.last_renewal < other.since <= after.since and other.began is Handover.EXPIRED

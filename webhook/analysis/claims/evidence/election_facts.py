@@ -14,7 +14,7 @@ from webhook.analysis.history.elections.unserved_candidates import UnservedCandi
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
+from webhook.kubernetes.objects import is_foreign_strategy
 
 
 class ElectionFacts(Struct, frozen=True):
@@ -49,7 +49,7 @@ class ElectionFacts(Struct, frozen=True):
     @property
     def foreign_strategy(self) -> str:
         """The strategy by which no API server chooses a holder; "" if one does, or if it is not known."""
-        return "" if self.strategy in {None, OLDEST_EMULATION_VERSION} else self.strategy or ""
+        return self.strategy if self.strategy and is_foreign_strategy(self.strategy) else ""
 
 
 NO_ELECTION_FACTS: Final = ElectionFacts()

@@ -13,7 +13,7 @@ from msgspec import Struct
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import format_clock, format_name, join_with_and
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Tenure, find_latest_pair
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.times import SECOND
 
@@ -45,9 +45,11 @@ class PausedPods(Struct, frozen=True):
 
 def find_paused_together(histories: ClusterHistory, history: LeaseHistory) -> PausedPods | None:
     """Return which pods paused with the latest holder that another one followed; None if none did, or its node too."""
-    *before, after = [None, None, *history.tenures][-2:]
-    previous = before[0]
-    if previous is None or after is None or not previous.processes.requests_after_loss or not previous.processes.node:
+    latest = find_latest_pair(history.tenures)
+    if latest is None:
+        return None
+    previous, _ = latest
+    if not previous.processes.requests_after_loss or not previous.processes.node:
         return None
     node, own = previous.processes.node, previous.processes.own
     end = previous.processes.requests_after_loss[0]

@@ -23,7 +23,7 @@ from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import DEBUGGED, STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
-from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, OwnerReference
+from webhook.kubernetes.objects import OwnerReference, is_foreign_strategy
 from webhook.kubernetes.request import NODE_CONTROLLER, TAINT_EVICTORS, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -514,7 +514,7 @@ def _is_debugged_holder(write: RelatedWrite, scene: _Scene) -> bool:
 def _may_be_of_chooser(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a workload's pods read a lease whose holder no API server chooses: one may be what does."""
     lease = scene.history.lease
-    if write.kind not in WORKLOADS or lease is None or lease.spec.strategy in {None, "", OLDEST_EMULATION_VERSION}:
+    if write.kind not in WORKLOADS or lease is None or not is_foreign_strategy(lease.spec.strategy):
         return False
     readers = ((UserInfo(user).service_account, pods) for user, pods in scene.history.requests.accounts.items())
     return any(

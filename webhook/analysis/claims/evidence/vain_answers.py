@@ -13,7 +13,7 @@ from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Answer
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
+from webhook.kubernetes.objects import is_foreign_strategy
 from webhook.kubernetes.times import SECOND, format_length
 
 
@@ -44,7 +44,8 @@ class VainAnswer(Struct, frozen=True):
 
 def find_vain_answer(histories: ClusterHistory, history: LeaseHistory) -> VainAnswer | None:
     """Return the latest one for a lease; None if there is none, or if no API server chooses its holder."""
-    if histories.find_strategy(history) not in {"", OLDEST_EMULATION_VERSION}:
+    strategy = histories.find_strategy(history)
+    if strategy is None or is_foreign_strategy(strategy):
         return None
     found = histories.pings.list_vain_answers(history.namespace, history.name)
     late = [one for one in found if one.behind >= SECOND]

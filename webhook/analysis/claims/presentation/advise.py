@@ -680,12 +680,11 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
 
 def _advise_on_unserved_candidates(unserved: UnservedCandidates) -> Advice:
     """Return what makes an API server choose a holder again, which depends on whether it serves another version."""
-    named = " and ".join(unserved.versions)
     sentence = (
-        f"See whether the API server serves another version of LeaseCandidates than {named}. If so, upgrade the "
-        "replicas to it, and see in the log of the API server whether it fails to read one that is stored in an old "
-        "version: it chooses no holder then. If not, enable CoordinatedLeaderElection and their API again, or let the "
-        "replicas elect without them:"
+        f"See whether the API server serves another version of LeaseCandidates than {unserved.names}. "
+        "If so, upgrade the replicas to it, and see in the log of the API server whether it fails to read one that is "
+        "stored in an old version: it chooses no holder then. If not, enable CoordinatedLeaderElection and their API "
+        "again, or let the replicas elect without them:"
     )
     return Advice(sentence, API_RESOURCES)
 

@@ -23,6 +23,7 @@ from webhook.analysis.claims.evidence.related_writes import (
     is_new,
 )
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
+from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.single_readers import find_single_readers
@@ -42,7 +43,7 @@ from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.clock import SetBack
-from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure, with_previous
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure, find_latest_pair, with_previous
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState
@@ -204,22 +205,19 @@ def _list_telling_pod_events(account: Account) -> list[_Event]:
     return [(one.at, one.text) for one in telling if not (one.ending and any(one.ending in cause for cause in causes))]
 
 
-def _describe_handover(account: Account, tenure: Tenure, before: Tenure | None) -> str:
-    return describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
-
-
 def _find_last_handover(account: Account) -> list[_Event]:
     """Return how the present holder followed another one, or how the last one ended."""
     history = account.history
-    *before, last = [None, None, *history.tenures][-2:]
+    last = history.latest_tenure
     if last is None:
         return []
     if last.until is not None:
         return [(last.until, describe_end(history, last))]
-    previous = before[0]
-    if previous is None:
+    latest = find_latest_pair(history.tenures)
+    if latest is None:
         return _list_recreation(history)
-    text = _describe_handover(account, last, previous)
+    previous, last = latest
+    text = describe_handover_with_end(account, last, previous)
     # The advice counts those that are frequent.
     if history.changes >= _MANY_CHANGES and find_frequent_changes(history.tenures, history.moment) is None:
         text += f"; as far as the input shows, the holder changed {history.changes} times"
@@ -443,7 +441,7 @@ def _list_handovers(account: Account, tenures: Sequence[Tenure]) -> Iterator[tup
         after = tenures[number + 1] if number + 1 < len(tenures) else None
         is_next = before is not None and is_next_name(tenures, tenure, before)
         if not is_next or before is None:
-            yield number, [(tenure.since, _describe_handover(account, tenure, before))]
+            yield number, [(tenure.since, describe_handover_with_end(account, tenure, before))]
             continue
         run = [*(run or [before]), tenure]
         if after is None or not is_next_name(tenures, after, tenure):

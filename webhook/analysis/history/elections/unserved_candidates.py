@@ -13,7 +13,11 @@ class UnservedCandidates(Struct, frozen=True):
     at: int
     versions: tuple[str, ...]
 
+    @property
+    def names(self) -> str:
+        """`v1alpha2 and v1beta1`."""
+        return " and ".join(self.versions)
+
     def describe(self) -> str:
         """Say which versions they are, and what follows."""
-        named = " and ".join(self.versions)
-        return f"it does not serve LeaseCandidates of {named}; if it serves none at all, it chooses no holder"
+        return f"it does not serve LeaseCandidates of {self.names}; if it serves none at all, it chooses no holder"

@@ -567,3 +567,8 @@ def with_previous(tenures: Iterable[Tenure]) -> Iterator[tuple[Tenure | None, Te
     for tenure in tenures:
         yield before, tenure
         before = tenure
+
+
+def find_latest_pair(tenures: Sequence[Tenure]) -> tuple[Tenure, Tenure] | None:
+    """Return the latest tenure, after the one before it; None if there are fewer than two."""
+    return (tenures[-2], tenures[-1]) if len(tenures) > 1 else None
