@@ -25,7 +25,7 @@ MAX_PER_DOCUMENT: Final = 2.2
 MAX_HELM_SECONDS: Final = 2.0
 MAX_LIST_MEBIBYTES: Final = 250
 CONFIGURATION: Final = Path(__file__).parents[1] / "tests" / "data" / "doctor" / "safe-as-shipped.yaml"
-"""What `doctor` is about, without findings: it ends with 0 unless it refuses what comes after it."""
+"""A configuration in which `doctor` finds nothing: it exits with 0 unless it rejects the input that follows."""
 
 _CONFIG_MAP: Final = """\
 # Source: chart/templates/config-map-{0}.yaml

@@ -9,7 +9,7 @@ class Bar(Struct, frozen=True):
     """One promise of the project and its measured value.
 
     `of_load` marks what a busy machine can miss without any fault of the server: latency, and memory under a backlog.
-    `of_answers` marks what no machine may miss: without right answers there is no cost of a review.
+    `of_answers`: it must be met on every machine, since a cost is meaningless without correct answers.
     """
 
     what: str

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 def find_quantile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that more than `share` of all values do not exceed, else the largest one.
 
-    So of 100 values the 50th percentile is the 51st, and the 99th is the worst. NaN where there is no value.
+    Of 100 values, the 50th percentile is the 51st value and the 99th is the largest; NaN if there are none.
     """
     if not values:
         return float("nan")

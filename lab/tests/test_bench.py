@@ -1,4 +1,4 @@
-"""What a review costs is about right answers: others are cheaper, and no cost."""
+"""The cost of a review counts correct answers only: wrong ones are cheaper."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A command that refuses its input, or says nothing, is cheap and short: that is no figure."""
+"""A command that rejects its input, or prints nothing, yields no figure: it would look cheap and short."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

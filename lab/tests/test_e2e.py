@@ -23,7 +23,7 @@ from webhook.admission.policy.file import load
 
 VERSION = "v1.31.4"
 PASSED = Row("a claim", "as it must be", passed=True)
-NOT_RUN = Row("the elections", "there is no Java", passed=True, was_run=False)
+NOT_RUN = Row("the elections", "Java is not installed", passed=True, was_run=False)
 PATIENCE = 1000
 
 
@@ -93,8 +93,8 @@ def test_a_row_is_marked_by_what_was_observed(row: Row, mark: str) -> None:
 
 
 def test_tables_mark_what_was_not_run() -> None:
-    assert "| the elections | **NOT RUN** there is no Java |" in table.render({VERSION: {"elections": [NOT_RUN]}})
-    assert "| the elections | **NOT RUN** there is no Java |" in cluster_table.render({"installed": [NOT_RUN]})
+    assert "| the elections | **NOT RUN** Java is not installed |" in table.render({VERSION: {"elections": [NOT_RUN]}})
+    assert "| the elections | **NOT RUN** Java is not installed |" in cluster_table.render({"installed": [NOT_RUN]})
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_run_without_all_of_it_is_not_stored(
     monkeypatch.setattr(e2e, "write", written.append)
     assert e2e.main([]) == (0 if row.passed else 1)
     assert bool(written) == stored
-    assert ("there is no Java" in capsys.readouterr().err) == (not stored)
+    assert ("Java is not installed" in capsys.readouterr().err) == (not stored)
 
 
 @pytest.mark.parametrize("only", [(), ("installed",)], ids=["all checks", "one check"])
@@ -135,7 +135,7 @@ def test_what_was_not_run_in_pods_is_not_stored(
 
 
 def test_what_was_not_run_is_listed_with_its_reason() -> None:
-    assert list_not_run({"a": [PASSED], "b": [NOT_RUN]}) == ["the elections: there is no Java"]
+    assert list_not_run({"a": [PASSED], "b": [NOT_RUN]}) == ["the elections: Java is not installed"]
 
 
 class FakeLease:

@@ -1,4 +1,4 @@
-"""Who creates a LeaseCandidate under the name of another, and is chosen, holds the lease as a stranger."""
+"""A stranger that creates a LeaseCandidate under another pod's name, and is chosen, is named as the holder."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ INTRUSION = "If shop/log-shipper has no business there, this is an intrusion"
 
 
 class Chosen(Struct, frozen=True):
-    """Who creates a candidate b_1, is chosen as that, and renews the lease."""
+    """Create candidate b_1, have it chosen, and renew the lease."""
 
     user: str = STRANGER
     pod: str = "log-shipper-x"

@@ -130,13 +130,13 @@ def log_missing(*tweaks: Any) -> Deed:
 
 
 def dating(server: FakeServer) -> tuple[Any, Any]:
-    """What dates an event now."""
+    """Return the changes that date an event at the current time."""
     now = format_micro_time(server.now)
     return put("requestReceivedTimestamp", now), put("stageTimestamp", now)
 
 
 HIDDEN = (put("user.username", "alice"), put("level", "Metadata"), drop("responseObject"))
-"""What makes a deletion one that may have been a dry run."""
+"""Changes to a deletion after which it may have been a dry run."""
 
 
 @pytest.mark.parametrize("tweaks", [(), CREATED], ids=["it was not found", "another one has its name"])

@@ -63,7 +63,7 @@ def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: py
 
 
 ALIKE: Final = frozenset({"check", "severity", "message", "fix"})
-"""What `why` and `audit` both have of a finding."""
+"""The fields of a finding that `why` and `audit` share."""
 
 
 def list_findings(command: str, files: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, list[Document]]:

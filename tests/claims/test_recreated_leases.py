@@ -12,7 +12,7 @@ EMPTY = {"leaseTransitions": 0}
 
 
 class Upgrade(Struct, frozen=True):
-    """Who deletes the lease, who creates it again, and who takes it; `before` is the holder until then."""
+    """Delete the lease, create it again, and have it taken; `before` holds it until then."""
 
     deleter: str = "ci-deployer"
     creator: str = "ci-deployer"

@@ -99,7 +99,7 @@ QUICK: Final = {
     *("nothing", "65 labels", "101 annotations", "1,500 annotations", "9 finalizers", "500 owners"),
     *("puts nothing back", "puts its owner back"),
 }
-"""What `make test` combines; all combinations take ten times as long."""
+"""The combinations that `make test` runs; all of them take ten times as long."""
 
 
 def each(name: str, documents: Mapping[str, Document]) -> pytest.MarkDecorator:

@@ -1,4 +1,4 @@
-"""What the doctor says of bindings of our policies under other names: each by one binding more."""
+"""`doctor` reports a second binding of one of our policies; each test adds one binding."""
 
 import pytest
 
@@ -23,13 +23,13 @@ def bound(policy: str, name: str = "foo", kind: str = BINDING) -> Document:
     return {"kind": kind, "metadata": {"name": name}, "spec": {"policyName": policy, "validationActions": ["Deny"]}}
 
 
-def found(*more: Document, applied: list[Document] = APPLIED, has_file: bool = False) -> list[tuple[str, str]]:
+def list_findings(*more: Document, applied: list[Document] = APPLIED, has_file: bool = False) -> list[tuple[str, str]]:
     reports = examine_bindings(Documents([*applied, *more]), [fence()] if has_file else [])
     return [(one.check, one.place) for report in reports for one in report.findings]
 
 
 def test_what_is_printed_has_no_other_binding() -> None:
-    assert found() == []
+    assert list_findings() == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_printed_has_no_other_binding() -> None:
 )
 def test_another_binding_of_ours_is_found(binding: Document) -> None:
     name, policy = binding["metadata"]["name"], binding["spec"]["policyName"]
-    assert found(binding) == [("policy-bound-again", f"{binding['kind']} {name}: policyName: {policy}")]
+    assert list_findings(binding) == [("policy-bound-again", f"{binding['kind']} {name}: policyName: {policy}")]
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def test_another_binding_of_ours_is_found(binding: Document) -> None:
     ],
 )
 def test_other_bindings_are_none_of_its_business(binding: Document) -> None:
-    assert found(binding) == []
+    assert list_findings(binding) == []
 
 
 def test_a_fence_of_the_file_that_is_not_applied_is_known() -> None:
-    assert found(bound("fence-shop-operator"), applied=[]) == []
-    assert len(found(bound("fence-shop-operator"), applied=[], has_file=True)) == 1
+    assert list_findings(bound("fence-shop-operator"), applied=[]) == []
+    assert len(list_findings(bound("fence-shop-operator"), applied=[], has_file=True)) == 1
 
 
 def test_a_copy_of_a_binding_that_keeps_its_labels_is_found() -> None:
     _, binding = FENCED[:2]
     copied = binding | {"metadata": binding["metadata"] | {"name": "acme-fence-shop-operator"}}
-    assert [check for check, _ in found(copied)] == ["policy-bound-again"]
+    assert [check for check, _ in list_findings(copied)] == ["policy-bound-again"]

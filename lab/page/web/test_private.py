@@ -91,8 +91,8 @@ def test_an_address_opens_a_view(start: Start) -> None:
 
 
 @pytest.fixture
-def beside(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Web]]:
-    """A function that serves the page in a folder of an origin, "" for its root, and opens another page of it."""
+def open_beside(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Web]]:
+    """Serve the page in a folder of an origin, "" for its root, and open another page of it."""
     with ExitStack() as stack:
 
         def open_other(folder: str) -> Web:
@@ -108,8 +108,8 @@ def beside(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Web]]:
         yield open_other
 
 
-def test_caches_of_other_sites_of_the_origin_stay(beside: Callable[[str], Web]) -> None:
-    web = beside("page")
+def test_caches_of_other_sites_of_the_origin_stay(open_beside: Callable[[str], Web]) -> None:
+    web = open_beside("page")
     cached = {
         "other-site-v1": "/other/a",
         "v-0123456789abcdef": "/other/b",
@@ -124,8 +124,8 @@ def test_caches_of_other_sites_of_the_origin_stay(beside: Callable[[str], Web]) 
     assert len(kept) == len(cached) + 1
 
 
-def test_another_page_of_the_origin_is_not_kept_as_this_one(beside: Callable[[str], Web]) -> None:
-    web = beside("")
+def test_another_page_of_the_origin_is_not_kept_as_this_one(open_beside: Callable[[str], Web]) -> None:
+    web = open_beside("")
     web.page.goto(web.origin)
     web.wait_for_cache()
     web.page.goto(f"{web.origin}/other/")
