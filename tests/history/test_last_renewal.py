@@ -19,6 +19,7 @@ NOW = 60 * SECOND
 SEEN = 30 * SECOND + 400_000
 STAMPED = 30 * SECOND
 LATER = 50 * SECOND
+AHEAD = 140 * SECOND
 
 
 def make_history(*, at: int = SEEN) -> LeaseHistory:
@@ -32,20 +33,28 @@ def status(last_renewal: int | None = STAMPED, holder: str = "db-0") -> LeaseSta
     return LeaseStatus(LeaseState.LIVE, holder, 15, last_renewal, from_stamps=True)
 
 
-def renewed(*, dating: Dating = Dating.WRITER_CLOCK, is_unseen: bool = False) -> Tenure:
+def renewed(*, dating: Dating = Dating.WRITER_CLOCK, is_unseen: bool = False, at: int = 40 * SECOND) -> Tenure:
     """The tenure of a holder, which renewed at 40 s."""
-    own, at = tenure("db-0", 10), 40 * SECOND
+    own = tenure("db-0", 10)
     own.renew(at, Write(at, at, at, dating))
     own.has_unseen_renewals = is_unseen
     return own
 
 
-def renewed_by_another(*, is_unseen: bool = False) -> Tenure:
-    """The same, and then another process renewed it."""
-    own = renewed(is_unseen=is_unseen)
+def renewed_by_another(
+    *, is_unseen: bool = False, dating: Dating = Dating.LOG, at: int = 40 * SECOND, is_claimed: bool = False
+) -> Tenure:
+    """The same, by a log, and then another process renewed it."""
+    own = renewed(is_unseen=is_unseen, dating=dating, at=at)
     own.processes.own = OWN
-    own.note_renewal_by_other(LATER, OTHER)
-    own.is_last_by_other = True
+    own.note_renewal_by_other(LATER, OTHER, is_claimed=is_claimed)
+    return own
+
+
+def renewed_under_one_name(*, dating: Dating = Dating.WRITER_CLOCK, is_claimed: bool = False) -> Tenure:
+    """Its holder's clock, which is ahead, dates its last renewal, which another process of that name followed."""
+    own = renewed_by_another(dating=dating, at=AHEAD, is_claimed=is_claimed)
+    own.processes.identity, own.processes.own = "db", None
     return own
 
 
@@ -80,6 +89,45 @@ def test_what_an_api_server_dates_needs_no_stamp() -> None:
 
 def test_a_renewal_by_another_process_is_none_by_the_holder() -> None:
     assert find(make_history(), status(LATER), renewed_by_another()) == 40 * SECOND
+
+
+def test_a_claim_says_nothing_beside_a_later_renewal_by_another_process_that_a_log_dates() -> None:
+    assert find(make_history(), status(LATER), renewed_by_another(dating=Dating.WRITER_CLOCK)) is None
+
+
+def test_a_claim_beside_a_later_claim_is_the_last_renewal_as_it_says_itself() -> None:
+    claimed = renewed_by_another(dating=Dating.WRITER_CLOCK, is_claimed=True)
+    assert find(make_history(), status(LATER), claimed) == 40 * SECOND
+
+
+def test_of_one_name_the_renewal_that_a_log_dates_counts_after_one_by_a_clock_ahead() -> None:
+    own = renewed_under_one_name()
+    assert (find(make_history(), status(LATER), own), own.kept_until) == (LATER, LATER)
+
+
+@pytest.mark.parametrize(
+    ("dating", "is_claimed"),
+    [
+        pytest.param(Dating.LOG, False, id="clocks of API servers"),
+        pytest.param(Dating.WRITER_CLOCK, True, id="clocks of writers"),
+    ],
+)
+def test_of_times_of_one_kind_the_latest_counts(dating: Dating, is_claimed: bool) -> None:
+    own = renewed_under_one_name(dating=dating, is_claimed=is_claimed)
+    assert (find(make_history(), status(LATER), own), own.kept_until) == (AHEAD, AHEAD)
+
+
+def test_a_renewal_by_a_clock_ahead_counts_after_one_that_a_log_dates() -> None:
+    own = renewed_under_one_name(dating=Dating.LOG)
+    own.renew(LATER - SECOND, Write(LATER - SECOND, dating=Dating.WRITER_CLOCK))
+    assert own.kept_until == LATER - SECOND
+
+
+def test_a_claim_of_what_was_not_seen_is_no_time_of_a_log() -> None:
+    own = renewed_under_one_name(dating=Dating.LOG)
+    own.resume(AHEAD, is_seen=True, is_claimed=True)
+    own.note_renewal_by_other(LATER, OTHER)
+    assert own.kept_until == LATER
 
 
 def test_whether_the_holder_renewed_before_another_did_may_not_have_been_seen() -> None:

@@ -24,7 +24,7 @@ def find_last_renewal(
         return None
     if tenure is not None and tenure.is_last_by_other:
         # Another one renewed it last: if renewals were not seen, nothing shows when its holder did.
-        return None if tenure.has_unseen_renewals else tenure.last_of_identity
+        return tenure.last_of_identity if tenure.is_last_of_identity_known else None
     if tenure is not None and tenure.last_renewal_write is not None and tenure.last_renewal_write.is_dated_by_a_server:
         return tenure.last_of_identity
     shown = status.last_renewal if status is not None else None

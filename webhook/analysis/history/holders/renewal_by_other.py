@@ -14,3 +14,5 @@ class RenewalByOther(Struct, frozen=True):
     """Writer() if the input does not show who it was."""
     renew_time: int | None = None
     """The renewTime that it wrote; None if the input does not show it."""
+    is_claimed: bool = False
+    """Only the clock of the writer dates it."""

@@ -73,6 +73,8 @@ class Tenure(Struct):
     held_duration: HeldDuration = HeldDuration()
     last_renewal_write: Write | None = None
     """The last renewal by the holder; None before the first one that was seen."""
+    is_own_claimed: bool = False
+    """Only the clock of its writer dates `last_renewal`."""
     has_unseen_renewals: bool = False
     """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     manager: str = ""
@@ -170,7 +172,8 @@ class Tenure(Struct):
             ),
         )
         self.note_term(newcomer.term)
-        self.note_renewal_by_other(newcomer.last_renewal, newcomer.processes.own)
+        at, is_claimed = newcomer.last_renewal, newcomer.is_own_claimed
+        self.note_renewal_by_other(at, newcomer.processes.own, is_claimed=is_claimed)
 
     def forget_previous(self) -> None:
         """Forget the holder before: another process may have had the lease in between."""
@@ -191,17 +194,20 @@ class Tenure(Struct):
 
     def renew(self, at: int, write: Write) -> None:
         """Remember a renewal by its own process, of which the input shows when it was made."""
-        self.last_renewal, self.last_renewal_write = at, write
+        self.last_renewal, self.last_renewal_write, self.is_own_claimed = at, write, write.is_claimed
         self.has_unseen_renewals = self.is_last_by_other = False
 
     def renew_hidden(self, at: int) -> None:
         """Remember a renewal by its own process whose object a log does not show."""
-        self.last_renewal, self.is_last_by_other = at, False
+        self.last_renewal, self.is_own_claimed, self.is_last_by_other = at, False, False
 
-    def resume(self, at: int, *, is_seen: bool) -> None:
-        """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`."""
+    def resume(self, at: int, *, is_seen: bool, is_claimed: bool) -> None:
+        """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`.
+
+        `is_claimed`: its writer's clock alone does.
+        """
         self.last_renewal, self.last_renewal_write, self.has_unseen_renewals = at, None, not is_seen
-        self.is_last_by_other = False
+        self.is_own_claimed, self.is_last_by_other = is_claimed, False
 
     def resume_after_counted_renewals(self, at: int) -> None:
         """Go on after renewals that were counted, the last one at `at`."""
@@ -219,9 +225,14 @@ class Tenure(Struct):
         """Remember which holder the latest write asked for, "" if that one was stored."""
         self.asked_holder = holder
 
-    def note_renewal_by_other(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
-        """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
-        self.renewed_by_other = RenewalByOther(at, writer or Writer(), renew_time)
+    def note_renewal_by_other(
+        self, at: int, writer: Writer | None, renew_time: int | None = None, *, is_claimed: bool = False
+    ) -> None:
+        """Remember a renewal that another made in the holder's place, and the renewTime that it wrote.
+
+        `is_claimed`: its writer's clock alone dates it.
+        """
+        self.renewed_by_other = RenewalByOther(at, writer or Writer(), renew_time, is_claimed)
         self.is_last_by_other = True
 
     def inherit(self, before: "Tenure") -> None:
@@ -346,7 +357,16 @@ class Tenure(Struct):
         """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
         if self.inherited is not None and self.renewed_by_other is None and self.last_renewal == self.since:
             return self.inherited
-        return max(self.last_renewal, self.renewed_by_other.at if self.renewed_by_other else 0)
+        return self._find_last_of_both(self.renewed_by_other)
+
+    def _find_last_of_both(self, other: RenewalByOther | None) -> int:
+        """Return when it was last renewed, by its process or by another one."""
+        if other is None:
+            return self.last_renewal
+        if other.is_claimed != self.is_own_claimed:
+            # A writer's clock may be off by hours: only the order says which of the two came last.
+            return other.at if self.is_last_by_other else self.last_renewal
+        return max(self.last_renewal, other.at)
 
     @property
     def is_last_unseen(self) -> bool:
@@ -371,7 +391,18 @@ class Tenure(Struct):
         """The last renewal by its process, or by another writer that may be one of its identity."""
         other = self.renewed_by_other
         may_be_own = other is not None and self.processes.may_renew_last(other.writer)
-        return max(self.last_renewal, other.at) if other is not None and may_be_own else self.last_renewal
+        return self._find_last_of_both(other if may_be_own else None)
+
+    @property
+    def is_last_of_identity_known(self) -> bool:
+        """False if the last renewal by its identity was not seen, or only a claim dates it.
+
+        The latter if an API server dates a later one by another writer: the claim may be hours off, or after that.
+        """
+        other = self.renewed_by_other
+        is_followed = other is not None and self.is_last_by_other and not self.processes.may_renew_last(other.writer)
+        is_dated_later = other is not None and is_followed and not other.is_claimed
+        return not (self.has_unseen_renewals or (self.is_own_claimed and is_dated_later))
 
     def find_renewer(self, at: int) -> Writer | None:
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""

@@ -52,7 +52,8 @@ def renew(step: Step, state: NextState) -> None:
         return
     tenure.extend(step.write)
     if not _note_own_renewal(step, tenure, state):
-        tenure.note_renewal_by_other(at, writer, get_readable_instant(normalize(new.renew_time)))
+        renew_time = get_readable_instant(normalize(new.renew_time))
+        tenure.note_renewal_by_other(at, writer, renew_time, is_claimed=step.write.is_claimed)
         record_event(step, EventKind.RENEWED, at, writer=writer)
         return
     _count_renewal(step, tenure, state)

@@ -72,9 +72,11 @@ def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> Non
     # Nothing shows what the write changed: it need not have been a renewal.
     at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
     is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
-    tenure.resume(at, is_seen=is_dated and not is_by_other)
+    is_claimed = step.write.is_claimed
+    tenure.resume(at, is_seen=is_dated and not is_by_other, is_claimed=is_claimed)
     if is_by_other:
-        tenure.note_renewal_by_other(at, state.writer)  # when its own process renewed it last was not seen
+        # When its own process renewed it last was not seen.
+        tenure.note_renewal_by_other(at, state.writer, is_claimed=is_claimed)
     tenure.extend(step.write)
     step.history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     forget_undated(step, tenure)
@@ -92,7 +94,7 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     writer = state.writer if not is_left and (state.seen.verb != "patch" or is_named_with) else None
     tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
     renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
-    tenure.resume(renewed, is_seen=is_dated and not is_left)
+    tenure.resume(renewed, is_seen=is_dated and not is_left, is_claimed=step.write.is_claimed)
     tenure.note_renew_time(get_readable_instant(normalize(spec.renew_time)))
     forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):

@@ -38,6 +38,7 @@ def begin_tenure(
         since if seen is None else seen,
         beginning=Beginning(step.write, is_dated=step.write.is_dated or how is Handover.SEEN, created=created),
         last_extension=step.write,
+        is_own_claimed=step.write.is_claimed,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )
     manager = "" if is_constant(history.entries) else find_manager_of_holder(history.entries, ())
