@@ -12,7 +12,7 @@ from tests.history.fake_server import SECOND, START, Elector, FakeServer, togeth
 from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
-from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
+from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
 from webhook.kubernetes.times import format_micro_time, format_time
 
 UNKNOWN_RENEWAL = "is named as its holder, and the input does not show when it was renewed last"
@@ -134,6 +134,25 @@ def test_a_holder_that_is_removed_without_a_stamp_is_removed_at_an_unknown_time(
     lanes = {lane.name: lane for lane in read_watch(server).lanes}
     assert lanes["db"].spans[-1].describe((), 0) == sentence
     assert lanes["db"].list_gaps(server.now) == ()
+
+
+def test_who_was_removed_in_the_second_in_which_it_took_the_lease_led_in_between() -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    a.lead(10)
+    a.release()
+    server.wait(2.3)
+    b.take()
+    server.wait(0.4)
+    server.elector("mallory", "shop/db", ahead=1).release()  # so that nothing but the second of its stamp dates it
+    server.wait(2.2)
+    a.take()
+    lane = read_watch(server).lanes[0]
+    assert [round(one.length / SECOND, 1) for one in lane.list_gaps(server.now)] == [2.3, 2.6]
+    assert [one.holder for one in lane.spans if one.kind is SpanKind.HELD] == ["a_1", "b_1", "a_1"]
+    taken, removed = lane.marks[-3:-1]
+    assert (taken.kind, removed.kind) == (MarkKind.TAKEOVER_BY_RELEASE, MarkKind.RELEASE)
+    assert taken.begins < removed.begins < taken.begins + SECOND
 
 
 def test_who_is_written_into_a_lease_that_stays_released_does_not_hold_it() -> None:

@@ -339,6 +339,7 @@ class LeaseLane(Struct):
             case EventKind.RELEASED | EventKind.DELETED:
                 # A deletion that was not seen ends no tenure: another holder may have followed the latest one by then.
                 self._turn_overdue(tenure or self.history.latest_tenure, at)
+                at = self._find_moment_of_end(at)
                 self._begin_free(event, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = f"the lease was deleted{describe_by_writer(event.writer)}"
@@ -376,6 +377,15 @@ class LeaseLane(Struct):
             return
         what = "its holder was removed" if is_released else "it was deleted"
         self.spans.begin(SpanKind.UNRECORDED, at, reason=f"{what} in this time, and {_UNKNOWN_TIME}")
+
+    def _find_moment_of_end(self, at: int) -> int:
+        """Return when to draw that a holder was removed, or the lease deleted: later than the holder took it.
+
+        A stamp has whole seconds, and both may have been in one.
+        """
+        held = self.spans.present
+        is_within = held is not None and held.kind is SpanKind.HELD and self.history.write.may_include(held.begins)
+        return max(at, held.begins + 1) if held is not None and is_within else at
 
     def _is_first_after_choice(self, tenure: Tenure) -> bool:
         """Return whether a renewal may be the first one by a holder that an API server chose.
