@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.claims.accounts import account, text
-from tests.claims.test_related_writes import log_write
+from tests.claims.test_related_writes import log_absence, log_write
 from tests.factories import Tweak, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log
@@ -96,6 +96,12 @@ def test_an_address_from_which_a_token_of_a_node_was_accepted_is_that_of_no_pod(
 @pytest.mark.parametrize(("is_back", "doubt"), [(False, DOUBT), (True, "")], ids=["unknown", "created again"])
 def test_a_deletion_of_a_node_may_have_been_a_dry_run_unless_it_was_created_again(*, is_back: bool, doubt: str) -> None:
     assert DELETED.format("11:07:00Z", doubt) in explain(lock_out(*HIDDEN, is_back=is_back))
+
+
+def test_a_deletion_of_a_node_that_was_not_found_later_was_no_dry_run() -> None:
+    server = lock_out(*HIDDEN)
+    log_absence(server, put("objectRef.name", NODES[0]))
+    assert DELETED.format("11:07:00Z", "") in explain(server)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.inputs.test_absences import CREATED, NODE, missing_pod_event
 from tests.inputs.test_related_writes import DEBUGGED, write_event
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
-from webhook.analysis.history import follow
+from webhook.analysis.history.audit_log import related_writes
 from webhook.kubernetes.times import format_micro_time
 
 RIGHTS = "rbac.authorization.k8s.io"
@@ -413,11 +413,11 @@ def test_a_user_without_an_account_has_no_workload() -> None:
 
 
 def test_only_the_latest_writes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "MAX_RELATED", 3)
+    monkeypatch.setattr(related_writes, "MAX_WRITES", 3)
     server, _ = shop()
     for number in range(5):
         log_write(server, "deployments", "apps", put("objectRef.name", f"db-{number}"))
-    assert [one.name for one in follow_log(server).related_writes] == ["db-2", "db-3", "db-4"]
+    assert [one.name for one in follow_log(server).list_related_writes()] == ["db-2", "db-3", "db-4"]
 
 
 @pytest.mark.parametrize("is_reversed", [False, True], ids=["then with its body", "then without"])

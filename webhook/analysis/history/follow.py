@@ -5,12 +5,11 @@ show is followed once it is asked for.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.admission.rules.limits import FindLimits, find_default_limits
@@ -20,6 +19,7 @@ from webhook.analysis.history.audit_log.log_continuation import LogContinuation,
 from webhook.analysis.history.audit_log.pod_activities import PodActivities
 from webhook.analysis.history.audit_log.pod_requests import PodRequests
 from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
+from webhook.analysis.history.audit_log.related_writes import RelatedWrites
 from webhook.analysis.history.elections.candidate_writers import CandidateWriters
 from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
@@ -57,8 +57,8 @@ from webhook.kubernetes.times import SECOND, get_instant, normalize
 
 MAX_MISSING: Final = 1000
 """Pods, by namespace, whose reads of leases that do not exist are remembered."""
-MAX_RELATED: Final = 1000
-"""Writes to what leaders depend on that are remembered, and updates of LeaseCandidates: the latest."""
+MAX_CANDIDATE_WRITES: Final = 1000
+"""Updates of LeaseCandidates that are remembered: the latest."""
 MAX_USERS: Final = 10_000
 """Users whose updates of leases are remembered."""
 _RENEWING: Final = frozenset({"update", "patch"})
@@ -72,7 +72,7 @@ class ClusterHistory(Struct):
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
-    candidate_writes: deque[int] = field(default_factory=partial(deque, (), MAX_RELATED))
+    candidate_writes: deque[int] = field(default_factory=partial(deque, (), MAX_CANDIDATE_WRITES))
     """When LeaseCandidates were updated, by the clock of an API server, the latest."""
     candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
     """The latest deletions and edits of candidates, by the lease that they are for."""
@@ -85,11 +85,7 @@ class ClusterHistory(Struct):
     pod_requests: PodRequests = field(default_factory=PodRequests)
     pod_activities: PodActivities = field(default_factory=PodActivities)
     failing_requests: FailingRequests = field(default_factory=FailingRequests)
-    related_writes: dict[RelatedWrite, RelatedWrite] = field(default_factory=dict)
-    """The latest writes to what leaders depend on, each once, in the order in which they were read.
-
-    The keys are without what only some copies of a log show of a request.
-    """
+    _related_writes: RelatedWrites = field(default_factory=RelatedWrites)
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
     _served: dict[str, tuple[int, int] | None] = field(default_factory=dict)
@@ -251,41 +247,11 @@ class ClusterHistory(Struct):
             self.failing_requests.add(seen)
         else:
             self.pod_activities.add_related_write(seen)
-            self._note_related_write(seen)
-
-    def _note_related_write(self, seen: RelatedWrite) -> None:
-        # Another copy of a log may show more of the same request.
-        key = replace(seen, is_surely_not_dry_run=False, change="", switched_off="")
-        known = self.related_writes.pop(key, seen)
-        shown = replace(
-            seen,
-            is_surely_not_dry_run=seen.is_surely_not_dry_run or known.is_surely_not_dry_run,
-            change=seen.change or known.change,
-            switched_off=seen.switched_off or known.switched_off,
-        )
-        self.related_writes[key] = shown
-        if len(self.related_writes) > MAX_RELATED:
-            del self.related_writes[next(iter(self.related_writes))]
+            self._related_writes.add(seen)
 
     def list_related_writes(self) -> Iterator[RelatedWrite]:
-        """Yield the writes to what leaders depend on; the deletion of a node that was gone then was no dry run."""
-        deletions: dict[str, list[RelatedWrite]] = {}
-        for write in self.related_writes.values():
-            if (write.kind, write.verb) == (NODE, "deleted"):
-                deletions.setdefault(write.name, []).append(write)
-        for write in self.related_writes.values():
-            asked = deletions.get(write.name, ()) if (write.kind, write.verb) == (NODE, "deleted") else ()
-            is_gone = bool(asked) and self._is_node_gone_by(write, asked)
-            yield replace(write, is_surely_not_dry_run=True) if is_gone else write
-
-    def _is_node_gone_by(self, deletion: RelatedWrite, asked: Sequence[RelatedWrite]) -> bool:
-        """Return whether a node was gone after its deletion, and nobody else had `asked` for that by then."""
-        if deletion.is_surely_not_dry_run:
-            return False
-        times = self.deleted_pods.absences.list_times(NODE, "", deletion.name)
-        gone = next((at for at in times if at >= deletion.at + self.bounds.skew), None)
-        others = (one for one in asked if one is not deletion)
-        return gone is not None and not any(deletion.at <= one.at <= gone for one in others)
+        """Yield the writes to what leaders depend on; a deletion after which the object was gone was no dry run."""
+        return self._related_writes.list_confirmed(self.deleted_pods.absences, self.bounds.skew)
 
     def _note_collection(self, seen: Observation) -> None:
         """Note that the garbage collector deleted the lease of a node: the node was gone."""

@@ -30,6 +30,7 @@ from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.inputs.absences import NODE
 from webhook.kubernetes.times import SECOND, format_length
 
 
@@ -191,14 +192,13 @@ def _describe_deleted_node(evidence: SilenceEvidence, node: str, until: int) -> 
 
     Source: kubernetes `pkg/serviceaccount/claims.go`, `Validate`: a Node of that name has another uid afterwards.
     """
-    writes = [one for one in evidence.histories.related_writes.values() if (one.kind, one.name) == ("Node", node)]
+    of_node = (one for one in evidence.histories.list_related_writes() if (one.kind, one.name) == (NODE, node))
     skew = evidence.histories.bounds.skew
-    deleted = [one for one in writes if one.verb == "deleted" and until - TOKEN_GRACE <= one.at <= until + skew]
+    deleted = [one for one in of_node if one.verb == "deleted" and until - TOKEN_GRACE <= one.at <= until + skew]
     if not deleted:
         return ""
     last = max(deleted, key=lambda one: one.at)
-    is_sure = last.is_surely_not_dry_run or any(one.verb == "created" and one.at > last.at for one in writes)
-    doubt = "" if is_sure else f" ({UNLESS_DRY_RUN})"
+    doubt = "" if last.is_surely_not_dry_run else f" ({UNLESS_DRY_RUN})"
     when = f"{format_clock(last.at, evidence.end)}{describe_by_writer(last.writer)}{doubt}"
     return (
         f"; its token is bound to Node {format_name(node)}, which was deleted at {when}, "

@@ -145,7 +145,7 @@ def find_related_writes(
         # If the rights were of a role that was deleted, as the answers say, no other role matters.
         is_other_role = bool(missing) and write.kind in _ROLES and (write.kind, write.name) not in missing
         if not is_other_role and any(is_related(write, scene) for is_related in _RELATIONS):
-            yield replace(write, is_surely_not_dry_run=True) if _is_known_gone(write, near, history) else write
+            yield replace(write, is_surely_not_dry_run=True) if _is_known_gone(write, history) else write
 
 
 def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Collection[tuple[str, str]]:
@@ -161,24 +161,15 @@ def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Coll
     return set().union(*by_user.values()) if all(by_user.values()) else set()
 
 
-def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history: LeaseHistory) -> bool:
-    """Return whether a deletion was no dry run: the object was missing soon after it, or was created again."""
+def _is_known_gone(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether requests for a lease show that a deletion was no dry run: they lacked the object soon after it."""
     if write.verb != "deleted":
         return False
     role = write.kind, write.name
     if any(_is_among(write, one.deletion.owners) for one in _list_collected(history, write.at)):
         return True
-    is_missing = any(
-        write.at < one.received <= write.at + _NEAR and role in one.missing_roles for one in history.requests.refusals
-    )
-    return (
-        is_missing
-        or has_granted(write, history)
-        or any(
-            one.verb == "created" and one.is_surely_not_dry_run and one.at > write.at and _is_of_same(one, write)
-            for one in writes
-        )
-    )
+    refused = (one for one in history.requests.refusals if write.at < one.received <= write.at + _NEAR)
+    return any(role in one.missing_roles for one in refused) or has_granted(write, history)
 
 
 def has_granted(write: RelatedWrite, history: LeaseHistory) -> bool:

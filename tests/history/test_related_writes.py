@@ -1,0 +1,78 @@
+"""Writes to what leaders depend on: which deletions were surely no dry run, by what a log shows of the object later."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from webhook.analysis.history.audit_log.absences import Absences
+from webhook.analysis.history.audit_log.related_writes import RelatedWrites
+from webhook.analysis.inputs.items import ObjectAbsence, RelatedWrite, Writer
+
+DELETED = RelatedWrite(
+    at=10, kind="Node", namespace="", name="n1", verb="deleted", writer=Writer("alice"), is_surely_not_dry_run=False
+)
+CREATED = replace(DELETED, at=20, verb="created", is_surely_not_dry_run=True)
+ABSENT = ObjectAbsence(20, "Node", "", "n1")
+
+
+def find_sure(*writes: RelatedWrite, absent: ObjectAbsence | None = None, skew: int = 0) -> Sequence[int]:
+    """When deletions were made that surely were no dry runs."""
+    known, absences = RelatedWrites(), Absences()
+    for write in writes:
+        known.add(write)
+    if absent is not None:
+        absences.add(absent)
+    listed = known.list_confirmed(absences, skew)
+    return [one.at for one in listed if one.verb == "deleted" and one.is_surely_not_dry_run]
+
+
+def test_a_deletion_may_have_been_a_dry_run() -> None:
+    assert not find_sure(DELETED)
+
+
+def test_a_deletion_whose_options_a_copy_of_the_log_shows_was_none() -> None:
+    assert find_sure(DELETED, replace(DELETED, is_surely_not_dry_run=True)) == [10]
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        pytest.param(replace(ABSENT, at=9), id="before it"),
+        pytest.param(replace(ABSENT, name="n2"), id="another object"),
+        pytest.param(replace(ABSENT, kind="Pod"), id="another kind"),
+    ],
+)
+def test_that_an_object_was_gone_afterwards_shows_that_it_was_deleted(absent: ObjectAbsence) -> None:
+    assert find_sure(DELETED, absent=ABSENT) == [10]
+    assert not find_sure(DELETED, absent=absent)
+
+
+@pytest.mark.parametrize(
+    "created",
+    [
+        pytest.param(replace(CREATED, at=9), id="before it"),
+        pytest.param(replace(CREATED, name="n2"), id="another object"),
+        pytest.param(replace(CREATED, kind="Role"), id="another kind"),
+        pytest.param(replace(CREATED, namespace="shop"), id="another namespace"),
+        pytest.param(replace(CREATED, is_surely_not_dry_run=False), id="which may be a dry run, too"),
+    ],
+)
+def test_that_an_object_was_created_again_shows_that_it_was_deleted(created: RelatedWrite) -> None:
+    assert find_sure(DELETED, CREATED) == [10]
+    assert not find_sure(DELETED, created)
+
+
+@pytest.mark.parametrize(("skew", "is_sure"), [(10, True), (11, False)], ids=["at most as much", "more"])
+def test_by_clocks_that_differ_what_seems_later_may_be_earlier(skew: int, *, is_sure: bool) -> None:
+    assert find_sure(DELETED, absent=ABSENT, skew=skew) == ([10] if is_sure else [])
+    assert find_sure(DELETED, CREATED, skew=skew) == ([10] if is_sure else [])
+
+
+def test_of_two_deletions_the_first_may_have_been_a_dry_run() -> None:
+    assert find_sure(DELETED, replace(DELETED, at=15), CREATED) == [15]
+    assert find_sure(DELETED, replace(DELETED, at=15), absent=ABSENT) == [15]
+
+
+def test_a_later_deletion_says_nothing_of_the_one_before_the_object_was_created_again() -> None:
+    assert find_sure(DELETED, CREATED, replace(DELETED, at=30)) == [10]
