@@ -103,6 +103,13 @@ def test_rules_are_grouped_and_name_subresources() -> None:
     ]
 
 
+def test_who_may_not_bind_a_pod_may_not_do_so_by_bindings_either() -> None:
+    rules = parts(resources=["pods/binding"])[0]["matchConstraints"]["resourceRules"]
+    assert [rule["resources"] for rule in rules] == [["pods/binding", "bindings"]]
+    rules = parts(resources=["pods"])[0]["matchConstraints"]["resourceRules"]
+    assert [rule["resources"] for rule in rules] == [["pods"]]
+
+
 def test_namespaces_are_selected_by_the_label_that_nobody_can_change() -> None:
     assert parts()[0]["matchConstraints"]["namespaceSelector"] == {}
     assert parts(namespaces=["shop"])[0]["matchConstraints"]["namespaceSelector"] == {

@@ -75,7 +75,7 @@ def test_every_write_that_stores_annotations_is_stamped() -> None:
         *("deployments", "deployments/resize", "deployments/status"),
         *("pods", "pods/resize", "pods/status"),
     ]
-    assert paths[KEEPING] == ["deployments", "deployments/*", "pods", "pods/*"]
+    assert paths[KEEPING] == ["deployments", "deployments/*", "pods", "pods/*", "bindings", "bindings/*"]
     [judged, *_] = manifests[POLICY, ""]["matchConstraints"]["resourceRules"]
     assert judged["resources"] == ["deployments/scale"]
     conditions = manifests[MUTATING_POLICY, KEEPING]["matchConditions"]

@@ -12,6 +12,13 @@ from tests.policy.fences.made import STAMPS, stamped
 from tests.stamp_policies import mutated
 from webhook.api_server.fence.objects import KEEPING, MUTATING_POLICY, POLICY, STAMPING, make_fence_manifests
 
+RESOURCES: Final = [
+    "configmaps",
+    "deployments.apps/scale",
+    "deployments.apps/status",
+    "pods",
+    "widgets.example.com/status",
+]
 _FOUND: Final = {
     (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"]
     for one in make_fence_manifests(stamped(token=True))
@@ -202,3 +209,117 @@ def test_the_content_of_what_is_not_listed_is_everyones() -> None:
     *listed, more = FENCE["matchConstraints"]["resourceRules"]
     assert (more["operations"], more["resources"]) == (["UPDATE"], ["configmaps/*"])
     assert [one["resources"] for one in listed] == [["configmaps"], ["deployments/scale"]]
+
+
+# ---- subresources, and Bindings --------------------------------------------------------------------------------------
+
+_OF_MORE: Final = {
+    (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"]
+    for one in make_fence_manifests(stamped(token=True, resources=RESOURCES))
+}
+OF_MORE: Final = next(spec for (kind, _), spec in _OF_MORE.items() if kind == POLICY)
+KEEP_MORE: Final = _OF_MORE[MUTATING_POLICY, KEEPING[1:]]
+
+
+def put_back(place: str, stored: str | None, new: str | None) -> dict[str, Any]:
+    """An update by the leader of term 5, of an object with a stored token; `new` is the token after it was stamped."""
+    group, resource, subresource = place.split("/")
+    data = written(stored, lease(5), new=new)
+    if new is None:
+        del data["object"]["metadata"]["annotations"]
+    data["request"] |= {
+        "resource": {"group": group, "version": "v1", "resource": resource},
+        "subResource": subresource,
+    }
+    return data
+
+
+@pytest.mark.parametrize("stored", [None, f"{4:018}", "soon"], ids=["no token", "of an older term", "words"])
+@pytest.mark.parametrize(
+    ("place", "admitted"),
+    [
+        pytest.param("example.com/widgets/status", True, id="status of a custom resource"),
+        pytest.param("apps/deployments/status", False, id="status of what stores annotations there"),
+        pytest.param("example.com/widgets/", False, id="the object itself"),
+    ],
+)
+def test_the_leader_may_leave_the_old_token_only_where_metadata_may_be_put_back(
+    place: str, stored: str | None, admitted: bool
+) -> None:
+    data = put_back(place, stored, stored)
+    assert [value(OF_MORE, one["expression"], data) for one in OF_MORE["validations"]] == [True, True, admitted]
+
+
+@pytest.mark.parametrize("new", [None, f"{3:018}", f"{9:018}", "soon"], ids=["none", "older", "later", "words"])
+def test_where_metadata_may_be_put_back_no_other_token_is_stored(new: str | None) -> None:
+    data = put_back("example.com/widgets/status", f"{4:018}", new)
+    assert not value(OF_MORE, OF_MORE["validations"][2]["expression"], data)
+
+
+def test_where_metadata_is_put_back_the_term_is_compared_with_the_token_of_the_object() -> None:
+    data = put_back("example.com/widgets/status", f"{6:018}", f"{6:018}")
+    assert not value(OF_MORE, OF_MORE["validations"][1]["expression"], data)
+
+
+@pytest.mark.parametrize("token", [f"{5:018}", None], ids=["stamped", "not stamped"])
+def test_a_binding_by_the_leader_is_admitted_whether_or_not_it_is_stamped(token: str | None) -> None:
+    found = make_fence_manifests(stamped(token=True, resources=["pods", "pods/binding"]))
+    spec = next(one["spec"] for one in found if one["kind"] == POLICY)
+    for place in ("/pods/binding", "/bindings/"):
+        data = put_back(place, None, token)
+        data["oldObject"] = None
+        data["request"]["operation"] = "CREATE"
+        assert [value(spec, one["expression"], data) for one in spec["validations"]] == [True] * 3
+
+
+def has_token_and_is_admitted(annotations: dict[str, str]) -> tuple[bool, bool]:
+    """Stamp and judge an update by the leader of an object that has these annotations and no token."""
+    data = written(None, lease(5))
+    data["oldObject"]["metadata"]["annotations"] = {name: text for name, text in annotations.items() if name != KEY}
+    data["object"]["metadata"]["annotations"] = annotations
+    data["object"] = mutated(STAMP, data)
+    return KEY in data["object"]["metadata"]["annotations"], value(FENCE, FENCE["validations"][2]["expression"], data)
+
+
+@pytest.mark.parametrize("forged", [{}, {KEY: f"{9:018}"}], ids=["", "and a forged token"])
+@pytest.mark.parametrize(
+    ("annotations", "has_room"),
+    [
+        pytest.param({f"a{at}": "" for at in range(999)}, True, id="one less than the most"),
+        pytest.param({f"a{at}": "" for at in range(1000)}, True, id="the most"),
+        pytest.param({f"a{at}": "" for at in range(1001)}, False, id="one more than the most"),
+        pytest.param({"fill": "x" * (262_144 - 4 - len(KEY) - 18)}, True, id="the most bytes"),
+        pytest.param({"fill": "x" * (262_144 - 4 - len(KEY) - 17)}, False, id="a byte more"),
+    ],
+)
+def test_the_leader_writes_an_object_whether_or_not_a_token_fits(
+    annotations: dict[str, str], has_room: bool, forged: dict[str, str]
+) -> None:
+    assert has_token_and_is_admitted(annotations | forged) == (has_room, True)
+
+
+def test_a_token_that_fitted_stays_although_a_webhook_filled_the_annotations_later() -> None:
+    data = written(None, lease(5))
+    data["object"] = mutated(STAMP, data)
+    data["object"]["metadata"]["annotations"] |= {f"a{at}": "" for at in range(1001)}
+    assert value(FENCE, FENCE["validations"][2]["expression"], data)
+
+
+@pytest.mark.parametrize("user", [USER, "someone"])
+@pytest.mark.parametrize(("resource", "subresource"), [("bindings", ""), ("pods", "binding")])
+@pytest.mark.parametrize("token", [f"{9:018}", ZERO, ""], ids=["a later one", "zero", "empty"])
+@pytest.mark.parametrize("others", [{}, {"note": "1"}], ids=["alone", "beside another annotation"])
+def test_a_binding_carries_no_token_into_a_pod(
+    user: str, resource: str, subresource: str, token: str, others: dict[str, str]
+) -> None:
+    data = written(None, lease(5))
+    data |= {"oldObject": None, "object": {"metadata": {"name": "p", "annotations": {KEY: token, **others}}}}
+    data["request"] |= {
+        "operation": "CREATE",
+        "resource": {"group": "", "version": "v1", "resource": resource},
+        "subResource": subresource,
+    }
+    data["request"]["userInfo"]["username"] = user
+    assert all(value(KEEP_MORE, one["expression"], data) for one in KEEP_MORE["matchConditions"])
+    assert mutated(KEEP_MORE, data)["metadata"]["annotations"] == others
+    assert "bindings" in KEEP_MORE["matchConstraints"]["resourceRules"][0]["resources"]

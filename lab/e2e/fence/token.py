@@ -35,6 +35,12 @@ RESOURCES: Final = (
     "gadgets.example.com",
     "services",
     "jobs.batch",
+    "pods",
+    "pods/binding",
+    "pods/ephemeralcontainers",
+    "pods/resize",
+    "resourceclaims.resource.k8s.io",
+    "resourceclaims.resource.k8s.io/status",
 )
 GROUP: Final = "/apis/example.com/v1"
 
@@ -69,6 +75,41 @@ UNLISTED: Final = (
     Kind("Job", f"/apis/batch/v1/namespaces/{PLACE}/jobs", {"spec": {"template": _JOB}}, {}, "/status"),
 )
 """Their status is not in the list of the fence, and stores what is written into metadata."""
+_RESULT: Final = {"request": "one", "driver": "d.example.com", "pool": "p", "device": "d"}
+_CLAIM: Final = {"spec": {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "example.com"}}]}}}
+_POD_SPEC: Final[dict[str, Any]] = {
+    "spec": {
+        "serviceAccountName": "operator",
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "main", "image": "none"}],
+    }
+}
+PODS: Final = f"/api/v1/namespaces/{PLACE}/pods"
+RESET: Final = (
+    Kind("Widget", KINDS[2].path, {"spec": {}}, {"status": {"seen": 0}}, "/status"),
+    Kind(
+        "ResourceClaim",
+        f"/apis/resource.k8s.io/v1/namespaces/{PLACE}/resourceclaims",
+        _CLAIM,
+        {"status": {"allocation": {"devices": {"results": [_RESULT]}}}},
+        "/status",
+    ),
+    Kind(
+        "Pod",
+        PODS,
+        _POD_SPEC,
+        {"spec": {"ephemeralContainers": [{"name": "more", "image": "none"}]}},
+        "/ephemeralcontainers",
+    ),
+    Kind(
+        "Pod",
+        PODS,
+        _POD_SPEC,
+        {"spec": {"containers": [{"name": "main", "image": "none", "resources": {}}]}},
+        "/resize",
+    ),
+)
+"""The API server puts back all metadata of these subresources after it was stamped."""
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "5b0c"}
 METADATA: Final[dict[str, Any]] = {
     "label": {"labels": {"late": "1"}},
@@ -150,6 +191,9 @@ def check_tokens(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield Fact("the largest fence with a token and a clock is accepted", not largest.status, largest.stderr)
     yield from _check_term(bench)
     yield from _check_two_appliers(bench)
+    yield from _check_metadata_that_is_put_back(bench)
+    yield from _check_edges_of_room(bench)
+    yield from _check_bindings(bench)
     yield from _check_unlisted_status(bench)
     yield from _check_stall(bench)
     yield from _check_tampering(bench)
@@ -227,6 +271,87 @@ def _check_unlisted_status(bench: Bench) -> Iterator[Fact]:
         yield _check(f"status of a {kind.name}, not listed: the leader", _change(a, kind, "x", label), 200)
 
 
+def _check_metadata_that_is_put_back(bench: Bench) -> Iterator[Fact]:
+    """Check leaders that write nothing but a subresource by which no token is stored."""
+    a, b = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND)
+    for kind in RESET:
+        name = kind.below[1:]
+        claim = f"{name} of a {kind.name} that no leader has written"
+        _create(bench.admin, kind, name).expect(201)
+        yield _check(f"{claim}: the leader", _change(a, kind, name), 200)
+        yield _check(f"{claim}: a follower", _change(b, kind, name), 403)
+        yield Fact(f"{claim}: it has no token", not read_token(bench.admin.get(f"{kind.path}/{name}")))
+        label = {"metadata": {"labels": {"written": "by-a"}}}
+        a.send("PATCH", f"{kind.path}/{name}", label, media=MERGE).expect(200)
+        yield _check(f"{claim}, then its main resource: the leader", _change(a, kind, name), 200)
+    tokens = {kind.below: read_token(bench.admin.get(f"{kind.path}/{kind.below[1:]}")) for kind in RESET}
+    bench.move(a, b, "66ff")
+    for kind in RESET:
+        name = kind.below[1:]
+        claim = f"{name} of a {kind.name} of an earlier term"
+        yield _check(f"{claim}: the leader", _change(b, kind, name), 200)
+        yield _check(f"{claim}: the former leader", _change(a, kind, name), 403)
+        forged = _change(b, kind, name, kind.change | {"metadata": {"annotations": FORGED}})
+        yield _check(f"{claim}: the leader forges the token", forged, 200)
+        stored = read_token(bench.admin.get(f"{kind.path}/{name}"))
+        yield Fact(f"{claim}: the token stays", stored == tokens[kind.below] != "", stored)
+    label = {"metadata": {"labels": {"written": "by-b"}}}
+    stored = read_token(b.send("PATCH", f"{RESET[0].path}/status", label, media=MERGE).expect(200))
+    yield Fact("a write of the main resource raises it", stored > tokens["/status"], stored)
+    bench.move(b, a, "5b0c")
+
+
+def _check_edges_of_room(bench: Bench) -> Iterator[Fact]:
+    """Check objects whose annotations leave just room for a token, and those with one more."""
+    a, kind, eve = bench.create_pod_client(FIRST), KINDS[0], _create_account(bench, "mallory")
+    most = MOST - len(KEY) - 18 - len("fill")
+    fills: dict[str, tuple[dict[str, str], bool]] = {
+        f"{count} annotations": ({f"a{at}": "" for at in range(count)}, count <= 1000) for count in (999, 1000, 1001)
+    }
+    fills |= {f"{size - most:+} bytes": ({"fill": "x" * size}, size <= most) for size in (most - 1, most, most + 1)}
+    for number, (name, (annotations, has_room)) in enumerate(fills.items()):
+        metadata = {"name": f"room-{number}", "annotations": annotations}
+        path, body = f"{kind.path}/room-{number}", {"metadata": metadata}
+        for who, client in (("another", eve), ("the leader", a)):
+            yield _check(f"room, {name}: {who} creates", client.send("POST", kind.path, body), 201)
+            yield _check(f"room, {name} by {who}: PATCH", _change(a, kind, f"room-{number}"), 200)
+            yield _check(f"room, {name} by {who}: PUT", a.send("PUT", path, body | {"data": {"a": "b"}}), 200)
+            applied = _make_object(kind, f"room-{number}", {"data": {"c": "d"}})
+            reply = a.send("PATCH", path, applied, media=APPLY, fieldManager="op", force=True)
+            yield _check(f"room, {name} by {who}: apply", reply, 200)
+            forged = _change(a, kind, f"room-{number}", {"metadata": {"annotations": {KEY: "0" * 18}}})
+            yield _check(f"room, {name} by {who}: the leader forges", forged, 200)
+            stored = read_token(bench.admin.get(path))
+            yield Fact(f"room, {name} by {who}: a token only where it fits", bool(stored) == has_room, stored)
+            bench.admin.send("DELETE", path).expect(200)
+
+
+def _check_bindings(bench: Bench) -> Iterator[Fact]:
+    """Check both ways to bind a pod, which copy the annotations of a Binding into it."""
+    a, b, eve = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND), _create_account(bench, "binder")
+    kind = RESET[2]
+    for at, forged in enumerate(("9" * 18, "0" * 18, "")):
+        for way in ("bindings", "pods/binding"):
+            for number, (who, client, status) in enumerate((("not fenced", eve, 201), ("the leader", a, 201))):
+                name = f"pod-{at}-{way[:1]}-{number}"
+                token = read_token(_create(a, kind, name).expect(201))
+                reply = _bind(client, way, name, {KEY: forged})
+                yield _check(f"{way}, {who}, with a forged token", reply, status)
+                pod = bench.admin.get(f"{PODS}/{name}")
+                bound = pod["spec"].get("nodeName") == "node"
+                yield Fact(
+                    f"{way}, {who}: bound, and the token stays", bound and read_token(pod) == token, str(pod)[:400]
+                )
+                label = {"metadata": {"labels": {"a": "b"}}}
+                reply = a.send("PATCH", f"{PODS}/{name}", label, media=MERGE)
+                yield _check(f"{way}, {who}: the leader goes on", reply, 200)
+    for way in ("bindings", "pods/binding"):
+        name = f"unbound-{way[:1]}"
+        _create(a, kind, name).expect(201)
+        yield _check(f"{way}: a follower", _bind(b, way, name, {}), 403, "is held by")
+        yield _check(f"{way}: the leader, without annotations", _bind(a, way, name, {}), 201)
+
+
 def _check_stall(bench: Bench) -> Iterator[Fact]:
     """Check an API server that does not learn that the lease moved."""
     a, b, old = (
@@ -250,6 +375,23 @@ def _check_stall(bench: Bench) -> Iterator[Fact]:
             reply = _change(old, kind, name)
             yield _check(f"status of a {kind.name}, watch held, the old leader", reply, 403, "its watch of the lease")
         yield _check("LIMIT: scale, watch held, the old leader", _scale(old, 3), 200)
+        label = {"metadata": {"labels": {"written": "by-b"}}}
+        for way, falls in (("bindings", False), ("pods/binding", True)):
+            path = f"{PODS}/late-{way[:1]}"
+            _create(b, RESET[2], f"late-{way[:1]}").expect(201)
+            token = read_token(bench.admin.get(path))
+            yield _check(f"LIMIT: {way}, watch held, the old leader", _bind(old, way, f"late-{way[:1]}", {}), 201)
+            stored = read_token(bench.admin.get(path))
+            claim = "LIMIT: pods/binding puts back the token of the old term" if falls else "bindings leave the token"
+            yield Fact(claim, "" < stored < token if falls else stored == token, stored)
+            status = 200 if falls else 403
+            yield _check(f"{claim}: the old leader then", old.send("PATCH", path, label, media=MERGE), status)
+        kind = RESET[0]
+        yield _check(
+            "LIMIT: status of a Widget of an earlier term, watch held, the old leader",
+            _change(old, kind, "status", {"status": {"seen": 1}}),
+            200,
+        )
         yield _check("LIMIT: what the new leader has not written", _change(old, KINDS[0], "untouched"), 200)
         yield _check("LIMIT: a new name", _create(old, KINDS[0], "new"), 201)
         yield _check("the new leader then", _change(b, KINDS[0], "new"), 200)
@@ -465,6 +607,17 @@ def _change(client: ApiClient, kind: Kind, name: str, change: dict[str, Any] | N
     return client.send("PATCH", f"{kind.path}/{name}{kind.below}", change or kind.change, media=MERGE)
 
 
+def _bind(client: ApiClient, way: str, name: str, annotations: dict[str, str]) -> Reply:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "annotations": annotations},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "node"},
+    }
+    path = f"/api/v1/namespaces/{PLACE}/bindings" if way == "bindings" else f"{PODS}/{name}/binding"
+    return client.send("POST", path, body)
+
+
 def _scale(client: ApiClient, replicas: int = 2) -> Reply:
     return client.send("PATCH", f"{KINDS[1].path}/x/scale", {"spec": {"replicas": replicas}}, media=MERGE)
 
@@ -504,7 +657,7 @@ def _allow_more(admin: ApiClient) -> None:
         admin.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).expect(201)
         wait_for(plural, lambda plural=plural: admin.send("GET", f"{GROUP}/{plural}").status == 200, 30)
     everything = {
-        "apiGroups": ["", "apps", "batch", "example.com", "coordination.k8s.io"],
+        "apiGroups": ["", "apps", "batch", "example.com", "coordination.k8s.io", "resource.k8s.io"],
         "resources": ["*"],
         "verbs": ["*"],
     }

@@ -28,6 +28,18 @@ def test_a_status_that_is_not_listed_is_named() -> None:
     assert list_oddities(policy(fences=[here], stamps=STAMPS), 0) == []
 
 
+def test_a_status_that_may_store_no_token_is_named() -> None:
+    resources = ["services", "services/status", "widgets.example.com", "widgets.example.com/status"]
+    here = {**FENCE, "namespaces": ["shop"], "resources": resources}
+    assert list_oddities(policy(fences=[{**here, "token": True}], stamps=STAMPS), 0) == [
+        (
+            "fences[0] (shop-operator).token: a write of widgets.example.com/status may store no token: its term is "
+            "compared with the token that the leader's last write of the resource itself left"
+        ),
+    ]
+    assert list_oddities(policy(fences=[here], stamps=STAMPS), 0) == []
+
+
 def test_what_is_odd_about_fences() -> None:
     compiled = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
     assert list_oddities(compiled, 0) == [

@@ -111,27 +111,19 @@ def _explain_bindings(policy: Policy) -> Iterator[str]:
             yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
 
 
-_WITH_STATUS: Final = frozenset(
-    {
-        *("/namespaces", "/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods", "/replicationcontrollers"),
-        *("/resourcequotas", "/services", "apps/daemonsets", "apps/deployments", "apps/replicasets"),
-        *("apps/statefulsets", "batch/cronjobs", "batch/jobs", "autoscaling/horizontalpodautoscalers"),
-        "policy/poddisruptionbudgets",
-    }
-)
-"""Resources of Kubernetes that have a subresource `status`."""
-
-
 def _list_unlisted_status(fence: Fence) -> str:
     """Return the names of the subresources `status` that a fence leaves out, as a policy file has them."""
     listed = {(one.group, one.resource, one.subresource) for one in fence.resources}
     return ", ".join(
         f"{one}/status"
         for one in fence.resources
-        if not one.subresource
-        and f"{one.group}/{one.resource}" in _WITH_STATUS
-        and (one.group, one.resource, "status") not in listed
+        if not one.subresource and one.has_stored_metadata and (one.group, one.resource, "status") not in listed
     )
+
+
+def _list_status_without_token(fence: Fence) -> str:
+    """Return the names of the listed subresources `status` that are not known to store annotations."""
+    return ", ".join(str(one) for one in fence.resources if one.subresource == "status" and not one.has_stored_metadata)
 
 
 def _explain_fences(policy: Policy) -> Iterator[str]:
@@ -149,6 +141,11 @@ def _explain_fences(policy: Policy) -> Iterator[str]:
             )
         if fence.has_token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
+        if fence.has_token and (bare := _list_status_without_token(fence)):
+            yield (
+                f"{path}.token: a write of {bare} may store no token: its term is compared with the token that the "
+                "leader's last write of the resource itself left"
+            )
         if fence.has_token and (open_ := _list_unlisted_status(fence)):
             yield (
                 f"{path}.resources: the content of {open_} is not fenced, only the metadata that it may change; list "

@@ -50,6 +50,15 @@ _ELECTION: Final = {
     "and protect the lease with a binding",
     "leasecandidates": "a candidate is written before it leads, so no candidate could be elected; leave it out",
 }
+_WITH_STATUS: Final = frozenset(
+    {
+        *("/namespaces", "/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods", "/replicationcontrollers"),
+        *("/resourcequotas", "/services", "apps/daemonsets", "apps/deployments", "apps/replicasets"),
+        *("apps/statefulsets", "batch/cronjobs", "batch/jobs", "autoscaling/horizontalpodautoscalers"),
+        "policy/poddisruptionbudgets",
+    }
+)
+"""Resources whose `status` stores annotations. That of custom resources, and of many others, puts back all metadata."""
 _POLICIES: Final = re.compile("(validating|mutating)admissionpolic(ies(/status)?|ybindings)")
 
 
@@ -73,6 +82,11 @@ class FencedResource(Struct, frozen=True, order=True):
     group: str
     resource: str
     subresource: str = ""
+
+    @property
+    def has_stored_metadata(self) -> bool:
+        """True if its subresource `status` is known to store the annotations that are written there."""
+        return f"{self.group}/{self.resource}" in _WITH_STATUS
 
     @property
     def path(self) -> str:

@@ -22,7 +22,7 @@ import yaml
 from msgspec.structs import replace
 
 from webhook import __version__
-from webhook.admission.policy.fences import Fence, HolderTemplate
+from webhook.admission.policy.fences import Fence, FencedResource, HolderTemplate
 from webhook.admission.rules.holders import MAX_HOSTNAME
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
@@ -56,6 +56,11 @@ _UID: Final = "authentication.kubernetes.io/pod-uid"
 _TOKEN: Final[Mapping[str, Any]] = yaml.safe_load(
     files("webhook.api_server.fence").joinpath("token.yaml").read_text("utf-8")
 )
+
+_PLACE: Final = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
+"""An expression: what is written, as `apps/deployments/status`; the core group is "", the object itself ends with /."""
+_BINDINGS: Final = FencedResource("", "bindings")
+"""The other way to bind a pod. As by pods/binding, the API server copies the annotations of a Binding into the pod."""
 
 _IDENTITIES: Final = frozenset({"pod", "node", "host", "holder", "leads"})
 """Variables of a fence that say who writes, and whether that is the holder."""
@@ -97,8 +102,8 @@ def _make_policy(fence: Fence) -> Manifest:
         f"\n&& {_fill_template(fence, 'settled')}" if fence.has_token else ""
     )
     variables = [{"name": name, "expression": text} for name, text in _list_variables(fence)]
-    rules, condition = _make_rules(fence), f"!({usual})"
-    whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
+    rules, condition = _make_own_rules(fence), f"!({usual})"
+    whole = [one for one in fence.resources if not one.subresource]
     if fence.has_token and "UPDATE" in fence.operations:
         rules, condition = [*rules, *_make_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
     validations = [
@@ -129,9 +134,38 @@ def _is_covered(fence: Fence) -> str:
 
     The `status` of most kinds stores labels, annotations, finalizers and owners of the whole object.
     """
-    listed = _make_list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
-    place = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
-    return f"{place} in {listed}\n|| {_fill_template(fence, 'relabeled')}"
+    listed = _make_list(map(_name_place, _list_fenced(fence)))
+    return f"{_PLACE} in {listed}\n|| {_fill_template(fence, 'relabeled')}"
+
+
+def _list_fenced(fence: Fence) -> list[FencedResource]:
+    """Return the resources of the fence; who may not bind pods may not do so by `bindings` either."""
+    binds = any((one.group, one.path) == ("", "pods/binding") for one in fence.resources)
+    return [*dict.fromkeys([*fence.resources, *([_BINDINGS] if binds else [])])]
+
+
+def _list_kept(fence: Fence) -> list[FencedResource]:
+    """Return the resources whose tokens nobody else may change, and by which a Binding could do so."""
+    has_pods = any((one.group, one.resource) == ("", "pods") for one in fence.resources)
+    return [*dict.fromkeys([*fence.resources, *([_BINDINGS] if has_pods else [])])]
+
+
+def _name_place(resource: FencedResource) -> str:
+    return f"{resource.group}/{resource.resource}/{resource.subresource}"
+
+
+def _write_bearer_expression(fence: Fence) -> str:
+    """Return an expression: what is written is stamped. A Binding by `bindings` is, only where a fence lists them."""
+    bearer = f'request.?subResource.orValue("") in {_make_list(_list_subresources(fence))}'
+    is_unlisted = _BINDINGS not in fence.resources and _BINDINGS in _list_kept(fence)
+    return f"{bearer} && {_PLACE} != {make_literal(_name_place(_BINDINGS))}" if is_unlisted else bearer
+
+
+def _write_reset_expression(fence: Fence) -> str:
+    """Return an expression: a write of a subresource that is not known to store annotations."""
+    statuses = {_name_place(replace(one, subresource="status")) for one in fence.resources if one.has_stored_metadata}
+    known = f" && !({_PLACE} in {_make_list(sorted(statuses))})" if statuses else ""
+    return f'request.?subResource.orValue("") != ""{known}'
 
 
 def _make_stamping(fence: Fence) -> Iterator[Manifest]:
@@ -139,16 +173,16 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
 
     Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
     """
-    stamped = _make_rules(fence, [f"/{one}" if one else "" for one in _list_subresources(fence)], ["CREATE", "UPDATE"])
+    paths = [f"/{one}" if one else "" for one in _list_subresources(fence)]
+    stamped = _make_rules(fence.resources, paths, ["CREATE", "UPDATE"])
     token = _match_writes(fence, stamped, f"!({_fill_template(fence, 'settled')})")
     who = [{"name": name, "expression": text} for name, text in _list_variables(fence) if name in _IDENTITIES]
     token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
     token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _make_reference(fence, "Allow")})
-    kept = _match_writes(fence, _make_rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {
-        "reinvocationPolicy": "IfNeeded"
-    }
+    rules = _make_rules(_list_kept(fence), ["", "/*"], ["CREATE", "UPDATE"])
+    kept = _match_writes(fence, rules) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
     yield from make_pair(_make_metadata(fence, KEEPING), kept | _fill_template(fence, "kept"), {})
 
@@ -156,7 +190,8 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
 def _make_clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.when_expired, key=[*ACTIONS].index)
-    policy = _match_writes(fence, _make_rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
+    policy = _match_writes(fence, _make_own_rules(fence), _fill_template(fence, "late"))
+    policy |= _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _make_reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from make_pair(_make_metadata(fence, CLOCK), policy, binding)
@@ -187,7 +222,11 @@ def _make_reference(fence: Fence, if_missing: str) -> Manifest:
 
 
 def _list_subresources(fence: Fence) -> list[str]:
-    """Return the subresources through which annotations may be written; "" is the object itself."""
+    """Return the subresources through which annotations may be written; "" is the object itself.
+
+    `binding` is one, if it is listed: a fence of version 0.3 asks for the token in a Binding, and during an upgrade the
+    API server may take over the new stamping policy before the new fence.
+    """
     named = {one.subresource for one in fence.resources} - {"scale"}
     return sorted({"", "status", *named})
 
@@ -199,7 +238,8 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
         "TERM": make_literal(f"lease-webhook/term-{fence.suffix}"),
         "WRITTEN": make_literal(f"lease-webhook/written-{fence.suffix}"),
         "WRITERS": _make_list(fence.usernames),
-        "STAMPED": _make_list(_list_subresources(fence)),
+        "BEARER": _write_bearer_expression(fence),
+        "RESETS": _write_reset_expression(fence),
         "LEASE": make_literal(fence.lease_text),
         "FENCE": make_literal(fence.name),
         "TOKEN": make_literal(name_policy(fence) + STAMPING),
@@ -216,13 +256,17 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
     return fill(_TOKEN[part])
 
 
-def _make_rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
-    """Return rules for the resources of the fence; with `below`, for these paths of each of them."""
+def _make_own_rules(fence: Fence) -> list[Manifest]:
+    return _make_rules(_list_fenced(fence), (), fence.operations)
+
+
+def _make_rules(resources: Iterable[FencedResource], below: Sequence[str], operations: Sequence[str]) -> list[Manifest]:
+    """Return rules for resources; with `below`, for these paths of each of them."""
     groups: dict[str, list[str]] = {}
-    for resource in fence.resources:
+    for resource in resources:
         paths = [resource.resource + path for path in below] if below else [resource.path]
         groups.setdefault(resource.group, []).extend(paths)
-    common = {"operations": [*(operations or fence.operations)], "scope": "*"}
+    common = {"operations": [*operations], "scope": "*"}
     return [
         {"apiGroups": [group], "apiVersions": ["*"], "resources": [*dict.fromkeys(paths)]} | common
         for group, paths in groups.items()
