@@ -108,6 +108,17 @@ def test_what_was_left_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[st
 LAST = "metadata.managedFields[1]"
 
 
+def test_the_leader_may_have_written_what_stores_no_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [finding], _ = audited(
+        tmp_path, capsys, changed(OBJECT, put("kind", "Proxy"), put(f"{LAST}.subresource", "status")), LEASE
+    )
+    assert finding["message"] == (
+        "its token is of term 50 of lease shop/db, and its status was written at 2026-11-20T12:00:04Z (field manager "
+        '"op"), and term 100 began at 2026-11-20T12:00:00Z: by the leader, as such a write may store no token, by an '
+        "old leader through an API server whose watch was late, or by someone whom the fence does not name"
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "severity"),
     [
@@ -119,7 +130,12 @@ LAST = "metadata.managedFields[1]"
         pytest.param([drop(f"{LAST}.time")], "info", id="without a time"),
         pytest.param([drop("metadata.managedFields")], "info", id="without managedFields"),
         pytest.param([put(f"{LAST}.subresource", "scale")], "info", id="through a subresource that is not fenced"),
-        pytest.param([put(f"{LAST}.subresource", "status")], "warning", id="through one that is"),
+        pytest.param(
+            [put("kind", "Deployment"), put(f"{LAST}.subresource", "status")], "warning", id="through one that is"
+        ),
+        pytest.param(
+            [put("kind", "Proxy"), put(f"{LAST}.subresource", "status")], "info", id="through one that stores no token"
+        ),
         pytest.param([put(f"{LAST}.manager", "ancient-changes")], "info", id="a time that clients choose"),
         pytest.param([drop(f"{LAST}.manager")], "warning", id="without a manager"),
         pytest.param([drop("metadata.namespace")], "warning", id="of the whole cluster"),

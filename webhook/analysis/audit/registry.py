@@ -229,7 +229,10 @@ FINDINGS: Final[Mapping[str, Kind]] = {
             Problem(
                 "an object has an older token of a [fence](fence.md#find-what-was-left) than the term of its lease, "
                 "and was written after that term began (`--fence`)",
-                {Severity.WARNING: "", Severity.INFO: "if managedFields do not say when"},
+                {
+                    Severity.WARNING: "",
+                    Severity.INFO: "if managedFields do not say when, or the leader may have written it",
+                },
             ),
         ),
     )

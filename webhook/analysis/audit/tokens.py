@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.policy.fences import Fence
+from webhook.admission.policy.fences import Fence, FencedResource
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.inputs.items import Act, Item, Observation, OtherObject, parse_number
@@ -49,7 +49,7 @@ class TokenCheck(Struct):
                 text = annotations.get(fence.token_key) or ""
                 if _TOKEN.fullmatch(text):
                     self._objects.append((fence, int(text), item))
-                elif _may_cover(fence, item.kind):
+                elif _list_covering(fence, item.kind):
                     self._bare.setdefault(fence.name, Counter())[item.kind] += 1
 
     def check(self) -> Iterator[ReportFinding]:
@@ -75,11 +75,11 @@ class TokenCheck(Struct):
                 )
 
 
-def _may_cover(fence: Fence, kind: str) -> bool:
-    """True if the name of a resource of the fence may be that of a kind; the group is not compared."""
+def _list_covering(fence: Fence, kind: str) -> list[FencedResource]:
+    """Return the resources of the fence whose name may be that of a kind; the group is not compared."""
     name = kind.lower()
     plurals = {f"{name}s", f"{name}es", f"{name[:-1]}ies", name}
-    return any(one.resource in plurals for one in fence.resources)
+    return [one for one in fence.resources if one.resource in plurals]
 
 
 def _check_object(
@@ -103,15 +103,20 @@ def _check_object(
             f"it was changed after the last renewal before term {term}; managedFields do not say "
             "that it was after the term began: they miss writes of a status, and writes that only remove fields"
         )
-        for at, manager in _find_last_write(fence, metadata):
-            if since is not None and at + SECOND > since:
-                severity = Severity.WARNING
-                when = (
-                    f"it was written at {format_time(at)} (field manager {quote(truncate(manager, 40))}), "
-                    f"and term {term} began at {format_time(since)}: "
-                    "by an old leader through an API server whose watch was late, "
-                    "or by someone whom the fence does not name"
-                )
+        began = f", and term {term} began at {format_time(since)}" if since is not None else ""
+        stamped, others = _find_last_writes(fence, other.kind, metadata)
+        if stamped and since is not None and stamped.at + SECOND > since:
+            severity = Severity.WARNING
+            when = (
+                f"it was written at {stamped}{began}: by an old leader through an API server whose watch was late, "
+                "or by someone whom the fence does not name"
+            )
+        elif others and since is not None and others.at + SECOND > since:
+            when = (
+                f"its {others.subresource} was written at {others}{began}: by the leader, as such a write may store no "
+                "token, by an old leader through an API server whose watch was late, or by someone whom the fence does "
+                "not name"
+            )
         found = report_problem("token-old", f"{its_token}, and {when}", subject, severity=severity, source=source)
         yield replace(found, fix=object_)
 
@@ -127,8 +132,27 @@ def _find_start_of_term(lease: Observation) -> int | None:
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 
 
-def _find_last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
-    """Return time and manager of the latest dated entry that a write which the fence covers may have left, if any."""
+class _Write(Struct, frozen=True, order=True):
+    at: int
+    manager: str
+    subresource: str
+
+    def __str__(self) -> str:
+        return f"{format_time(self.at)} (field manager {quote(truncate(self.manager, 40))})"
+
+
+def _find_last_writes(fence: Fence, kind: str, metadata: ObjectMeta) -> tuple[_Write | None, _Write | None]:
+    """Return the latest dated write that would have the token of its term, and that by what may store none, if any.
+
+    Both are of what the fence covers.
+    """
+    covering = _list_covering(fence, kind)
+    stamped = {"", *(["status"] if any(one.has_stored_metadata for one in covering) else [])}
     paths = {"", *(one.subresource for one in fence.resources)}
-    entries = (one for one in list_entries(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)
-    return sorted((one.stamp, one.manager or "") for one in entries if one.stamp is not None)[-1:]
+    writes = sorted(
+        _Write(one.stamp, one.manager or "", one.key[3])
+        for one in list_entries(metadata.managed_fields)
+        if one.key[3] in paths and not one.is_fold and one.stamp is not None
+    )
+    latest = {one.subresource in stamped: one for one in writes}
+    return latest.get(True), latest.get(False)
