@@ -21,6 +21,7 @@ from webhook.analysis.history.observe import observe
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
+from webhook.kubernetes.times import format_micro_time
 
 HOLE = 30
 
@@ -103,6 +104,20 @@ def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
     assert answer.tenure is not None
     assert (answer.tenure.holder, answer.tenure.last_renewal_write, len(answer.history.tenures)) == ("db-0_1", None, 1)
     assert answer.history.edits == type(answer.history.edits)()
+
+
+def test_when_a_holder_renewed_is_not_known_if_another_one_renewed_it_after_a_hole_and_again() -> None:
+    server, db, mail, _ = shop()
+    hide_from_log(server, lambda: together(HOLE, db, mail))
+    for _ in range(2):
+        server.wait(2)
+        spec = {**server.leases["shop/db"]["spec"], "renewTime": format_micro_time(server.now)}
+        spec.pop("acquireTime", None)  # without it, the holder may have taken the lease again meanwhile
+        server.write("shop/db", spec, "curl", "mallory", "")
+        server.log[-1]["verb"] = "patch"
+    answer = account(follow_log(server), server.now)
+    assert answer.tenure is not None
+    assert (answer.tenure.holder, answer.last_renewal) == ("db-0_1", None)
 
 
 def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:

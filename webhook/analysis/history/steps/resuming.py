@@ -69,19 +69,28 @@ def resume(step: Step, state: NextState) -> None:
 
 def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> None:
     assert state.before is not None
-    # Nothing shows what the write changed: it need not have been a renewal.
-    at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
-    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
-    is_claimed = step.write.is_claimed
-    tenure.resume(at, is_seen=is_dated and not is_by_other, is_claimed=is_claimed)
-    if is_by_other:
-        # When its own process renewed it last was not seen.
-        tenure.note_renewal_by_other(at, state.writer, is_claimed=is_claimed)
+    at = _note_resumed_renewal(step, tenure, state, at)
     tenure.extend(step.write)
     step.history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     forget_undated(step, tenure)
     is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
     record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
+
+
+def _note_resumed_renewal(step: Step, tenure: Tenure, state: NextState, at: int, *, is_left: bool = False) -> int:
+    """Note the last renewal, as far as a state shows it after what was not seen, and return when it was.
+
+    Nothing shows what the write changed: it need not have been a renewal, and is none of its own if renewTime `is_left`
+    as it was.
+    """
+    at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
+    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
+    is_claimed = step.write.is_claimed
+    tenure.resume(at, is_seen=is_dated and not (is_by_other or is_left), is_claimed=is_claimed)
+    if is_by_other:
+        # When its own process renewed it last was not seen.
+        tenure.note_renewal_by_other(at, state.writer, is_claimed=is_claimed)
+    return at
 
 
 def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
@@ -93,8 +102,7 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     is_left = before is not None and before.holder == state.holder and not state.has_other_renew_time
     writer = state.writer if not is_left and (state.seen.verb != "patch" or is_named_with) else None
     tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
-    renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
-    tenure.resume(renewed, is_seen=is_dated and not is_left, is_claimed=step.write.is_claimed)
+    _note_resumed_renewal(step, tenure, state, at, is_left=is_left)
     tenure.note_renew_time(get_readable_instant(normalize(spec.renew_time)))
     forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):
