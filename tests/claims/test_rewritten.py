@@ -9,7 +9,7 @@ from tests.claims.accounts import account, shop, text
 from tests.claims.test_related_writes import ADMISSION, log_write
 from tests.factories import put
 from tests.history.fake_server import Elector, FakeServer, hide_responses, together
-from tests.history.observing import advise, follow_both, follow_log
+from tests.history.observing import LEASE, advise, follow_both, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.account_json import make_account_json
@@ -66,6 +66,14 @@ def test_another_holder_than_asked_is_an_error_that_goes_on() -> None:
     headline = make_headline(account(follow_log(server), server.now))
     assert headline == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
     assert find_advice(server).endswith(MUTATORS)
+
+
+def test_what_another_one_asks_for_is_not_what_the_holder_asked_for() -> None:
+    server = led(holderIdentity="db-0_original")
+    server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
+    ask(server, holderIdentity="db-9")
+    (tenure,) = follow_log(server).leases[LEASE].tenures
+    assert tenure.asked_holder == "db-0_original"
 
 
 def test_it_is_not_known_whether_it_goes_on_behind_a_hole_of_the_log() -> None:

@@ -80,8 +80,8 @@ def _take_stored(step: Step) -> None:
         first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
         is_watched = first.is_watched or read_at is None
         history.unlogged = replace(first, until=step.write.at, is_watched=is_watched)
-    if history.current_tenure is not None:
-        history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
+    if (tenure := history.current_tenure) is not None and tenure.is_by(step.seen.writer) is not False:
+        tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
     _note_visibility(step, goes_on=goes_on)

@@ -94,7 +94,10 @@ class Tenure(Struct):
     is_last_by_other: bool = False
     """The latest renewal was by another writer. Times alone do not say so where the clocks of API servers differ."""
     asked_holder: str = ""
-    """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
+    """The holder that the latest write of its own process asked for, as far as is known, if another one was stored.
+
+    Of a log with the objects of requests.
+    """
 
     step_down: StepDown = StepDown()
     until: int | None = None
@@ -222,7 +225,7 @@ class Tenure(Struct):
         self.term = self.term if term is None else term
 
     def note_asked(self, holder: str) -> None:
-        """Remember which holder the latest write asked for, "" if that one was stored."""
+        """Remember which holder the latest write of its own process asked for, "" if that one was stored."""
         self.asked_holder = holder
 
     def note_renewal_by_other(
