@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, advise, follow_both, follow_log, observe_all
+from tests.history.observing import LEASE, advise, cluster_of, follow_both, follow_log, observe_all
 from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
@@ -21,9 +21,10 @@ from webhook.analysis.history.observe import observe
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
-from webhook.kubernetes.times import format_micro_time
+from webhook.kubernetes.times import format_micro_time, parse
 
 HOLE = 30
+NOT_FOUND = 'leases.coordination.k8s.io "db" not found'
 
 
 def shop() -> tuple[FakeServer, Elector, Elector, Elector]:
@@ -92,6 +93,23 @@ def test_a_holder_that_another_one_may_have_followed_is_not_the_previous_one(is_
     assert after.beginning.is_unseen
     taken = [one for one in claims(server) if one["claim"] in {"taken", "lease-stolen", "leader-lost"}]
     assert [one["identity"] for one in taken] == ["db-0_1"]
+
+
+def test_a_lease_whose_deletion_a_log_lacks_existed_until_its_last_write_whatever_a_read_found_later() -> None:
+    """By clocks that differ, the read may have found what was created after that."""
+    server, db, _, _ = shop()
+    written = server.now
+    hide_from_log(server, lambda: server.delete("shop/db"))
+    server.wait(2)
+    server.log_request("shop/db", "update", db.user, db.pod, {"message": NOT_FOUND}, code=404)
+    server.log_request("shop/db", "get", "admin", "", {})
+    for _ in range(2):
+        server.wait(0.01)
+        server.log_request("shop/db", "get", db.user, db.pod, {"message": NOT_FOUND}, code=404)
+    db.lead(4)
+    answer = account(cluster_of(server.audit_log(metadata_only=True)), server.now)
+    (deleted,) = [one for one in make_account_json(answer)["claims"] if one["claim"] == "lease-deleted"]
+    assert parse(deleted["earliest"]) <= written
 
 
 def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:

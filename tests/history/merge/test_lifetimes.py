@@ -5,6 +5,7 @@ import pytest
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.merge.logs import cut_to_request, list_in_order, shift, two_renewals
+from webhook.analysis.inputs.items import Act
 
 
 def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
@@ -27,6 +28,30 @@ def recreate(server: FakeServer) -> tuple[Document, ...]:
     server.wait(0.3)
     server.elector("db-1", "shop/db").lead(3)
     return tuple(server.log)
+
+
+def delete_between_clocks(*, is_read: bool) -> list[Document]:
+    """Return a log without objects: a deletion by a clock that is behind, and a creation, perhaps after a read."""
+    server = two_renewals()
+    server.delete("shop/db", "cleaner")
+    deletion = shift(server.log.pop(), -1)
+    server.wait(2)
+    if is_read:
+        server.log_request("shop/db", "get", "admin", "", {})
+    server.wait(0.01)
+    server.elector("a", "shop/db").lead(3)
+    cut = [{**one, "level": "Metadata", "responseObject": None} for one in (*server.log, deletion)]
+    updates = ({**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in cut[1:3])
+    return [cut[0], *updates, *cut[3:]]
+
+
+@pytest.mark.parametrize("is_read", [False, True], ids=["not read", "read before by a clock that may be behind"])
+def test_a_deletion_by_a_clock_that_is_behind_comes_before_the_creation_of_what_a_log_does_not_show(
+    *, is_read: bool
+) -> None:
+    order = [one for one in list_in_order(delete_between_clocks(is_read=is_read)) if one.act is not Act.READ]
+    assert [one.verb for one in order] == ["create", "update", "update", "delete", "create", "update"]
+    assert order[3].is_stored
 
 
 @pytest.mark.parametrize(

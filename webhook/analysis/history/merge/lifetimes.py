@@ -54,10 +54,12 @@ def _find_place_of_deletion(items: Sequence[DatedItem], number: int) -> int:
         item = items[later].item
         if not isinstance(item, Observation) or not item.is_stored or item.act is Act.READ:
             continue
+        if item.act is Act.CREATED:
+            return place  # another object, whose uid a log without objects does not show
         known = known or item.uid
         if item.act is Act.DELETED or not item.uid:
             return number
-        if item.act is Act.CREATED or item.uid != known:
+        if item.uid != known:
             return place
         if items[later].time > deletion.time + TOLERANCE:
             return number

@@ -10,9 +10,11 @@ from webhook.analysis.inputs.items import LISTINGS, Act, Answer, Observation
 def resolve_contradictions(items: list[DatedItem]) -> list[DatedItem]:
     """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted.
 
-    If a log does not show whether it was one, it is enough that the object was read.
+    If a log does not show whether it was one, it is enough that the object was read: but what was read just before
+    another object was created, by clocks that may differ, may be that one.
     """
     uid, is_updated, read_at = "", False, -1
+    created: int | None = None
     for dated in reversed(items):
         item = dated.item
         if not isinstance(item, Observation) or not item.is_stored:
@@ -20,10 +22,11 @@ def resolve_contradictions(items: list[DatedItem]) -> list[DatedItem]:
         if item.verb in LISTINGS:
             continue
         if item.act is Act.READ:
-            read_at = max(read_at, dated.time - item.took)
+            if created is None or dated.time <= created - TOLERANCE:
+                read_at = max(read_at, dated.time - item.took)
             continue
         if item.act is Act.CREATED:
-            read_at = -1
+            read_at, created = -1, dated.time
         if item.act is Act.DELETED and not item.is_surely_not_dry_run and read_at > dated.time + TOLERANCE:
             dated.item = replace(item, is_dry_run=True)
             continue
