@@ -114,6 +114,23 @@ def test_a_deletion_came_after_the_write_before(is_dated: bool, is_claimed: bool
 
 
 @pytest.mark.parametrize(
+    ("is_stand_in", "changes"),
+    [(False, 0), (True, 1)],
+    ids=["a holder is shown", "another writer"],
+)
+def test_the_first_holder_that_is_shown_may_be_the_one_for_which_a_writer_stood_in(
+    *, is_stand_in: bool, changes: int
+) -> None:
+    succession, after = Succession(), tenure("b", 10, Handover.SEEN)
+    before = tenure("a", 0)
+    before.is_stand_in, after.is_stand_in = True, is_stand_in
+    succession.begin(before)
+    succession.begin(after)
+    succession.begin(tenure("b", 20))
+    assert succession.changes == changes
+
+
+@pytest.mark.parametrize(
     ("holders", "changes"),
     [
         (("a",), 0),

@@ -103,16 +103,20 @@ class Succession(Struct):
         if before is not None and is_same:
             tenure.processes.note_beside(before.processes.beside)
         else:
-            self._count_change(tenure.holder)
+            self._count_change(before, tenure)
         self.tenures.append(tenure)
 
-    def _count_change(self, holder: str) -> None:
-        """Count a holder that follows another one; an API server that chooses stands in for none."""
-        if holder == API_SERVER:
+    def _count_change(self, before: Tenure | None, tenure: Tenure) -> None:
+        """Count a holder that follows another one; an API server that chooses stands in for none.
+
+        A writer that stood in for a holder may have any name: the first one that is shown may be that holder's.
+        """
+        if tenure.holder == API_SERVER:
             return
-        if self._named not in {"", holder}:
+        is_comparable = before is None or not before.is_stand_in or tenure.is_stand_in
+        if is_comparable and self._named not in {"", tenure.holder}:
             self.changes += 1
-        self._named = holder
+        self._named = tenure.holder
 
     def end(self, at: int, how: Handover, write: Write, before: Write) -> Tenure | None:
         """End the present tenure at a time, by a write after another one; return it, None if no one held the lease.

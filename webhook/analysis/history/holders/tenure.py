@@ -137,10 +137,6 @@ class Tenure(Struct):
         """Name the holder, for which its writer stood in."""
         self.processes.identity, self.is_stand_in = holder, False
 
-    def name_after_writer(self) -> None:
-        """Note that the writer stands in for the holder, which the log hides."""
-        self.is_stand_in = True
-
     def begin_before_input(self, *, is_unseen: bool, is_since_own: bool) -> None:
         """Note what the first state of an input shows: not its last renewal, or that the holder wrote `since`."""
         self.has_unseen_renewals = is_unseen

@@ -34,7 +34,7 @@ def take_logged_write(step: Step, at: int) -> None:
     writer, tenure = seen.writer or Writer(), history.current_tenure
     if tenure is None:
         history.existence.restore(is_other=False)
-        begin_tenure(step, name_writer(writer), at, _find_beginning(step), writer).name_after_writer()
+        begin_tenure(step, name_writer(writer), at, _find_beginning(step), writer)
         # Who is chosen in a coordinated election renews by updates: Kubernetes has no other client for that.
         history.rival.begin("update" if name_writer(writer) == API_SERVER else seen.verb)
         history.rival.note_writer(at, writer)
@@ -76,7 +76,6 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
     if tenure.holder == API_SERVER:
         history.vacancy.forget_since()  # it may have named this writer, or another one that never led
     following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
-    following.name_after_writer()
     is_between = any(
         tenure.last_renewal < one < since and another.user == writer.user for one, another in history.requests.accepted
     )

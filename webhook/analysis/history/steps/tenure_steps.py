@@ -26,7 +26,7 @@ def begin_tenure(
 ) -> Tenure:
     """Add a holder; `seen` is its last renewal if it had the lease already when the input begins.
 
-    Without `is_new` it may continue the tenure before.
+    Without `is_new` it may continue the tenure before. Where no input shows the lease, a writer stands in for a holder.
     """
     history = step.history
     is_created_again = how is Handover.DELETED and history.lease is not None
@@ -39,6 +39,7 @@ def begin_tenure(
         beginning=Beginning(step.write, is_dated=step.write.is_dated or how is Handover.SEEN, created=created),
         last_extension=step.write,
         is_own_claimed=step.write.is_claimed,
+        is_stand_in=history.lease is None,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )
     manager = "" if is_constant(history.entries) else find_manager_of_holder(history.entries, ())
