@@ -1,5 +1,6 @@
 """Several processes under one identity, and who took the lease as it."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -171,6 +172,18 @@ def test_another_pod_that_renews_goes_on_with_the_identity() -> None:
     renew_in_turns(server, first, second, times=5)
     (shared,) = claims(follow_log(server), server, "identity-shared")
     assert shared["ongoing"] is True
+
+
+def test_whether_an_identity_is_still_shared_is_not_known_if_unknown_writers_renew_it() -> None:
+    server, (first, second) = twins(2)
+    renew_in_turns(server, second, first, times=8)
+    known = len(server.log)
+    renew_in_turns(server, first, times=20)
+    histories = ClusterHistory()
+    log = b"".join(json.dumps(one).encode() + b"\n" for one in server.log[:known])
+    observe_all(histories, read("watch", [server.watch()]), read("log", [log]))
+    (shared,) = claims(histories, server, "identity-shared")
+    assert "ongoing" not in shared
 
 
 def rotate_credentials() -> tuple[FakeServer, Elector]:

@@ -107,7 +107,9 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     )
     # Of renewals that were not seen it is known until when they were made.
     is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
-    is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
+    # A renewal by an unknown writer may be by another one of them, or by one more.
+    is_by_unknown = is_over and tenure.until is None and now - tenure.processes.unknown_at < lasts * SECOND
+    is_unknown = is_again or is_unseen or is_by_unknown or not (is_over or tenure.is_renewed_last_by_own)
     used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
     is_in_turns = tenure.processes.renews_in_turns
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0

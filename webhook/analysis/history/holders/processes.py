@@ -62,6 +62,8 @@ class HolderProcesses(Struct):
     """The renewals by its own process that were seen; those of unknown writers are taken for its own."""
     unknown_renewals: int = 0
     """Renewals by unknown writers among these: they may be another one's."""
+    unknown_at: int = 0
+    """When the last of those was made, in microseconds since 1970; 0 without any."""
     is_last_known: bool = True
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
@@ -127,7 +129,7 @@ class HolderProcesses(Struct):
         """
         if writer is None or not writer.user:
             self.renewals, self.is_last_known = self.renewals + 1, False
-            self.unknown_renewals += 1
+            self.unknown_renewals, self.unknown_at = self.unknown_renewals + 1, at
             return True
         own = self.own
         if own is None or own.is_same(writer) or not self.identity:
@@ -137,7 +139,7 @@ class HolderProcesses(Struct):
             if so_far.count:
                 so_far.is_before = writer.process not in self.others
                 self.others[own] = so_far
-            self.renewals = self.unknown_renewals = 0
+            self.renewals = self.unknown_renewals = self.unknown_at = 0
             self._renew_by_own(writer)
             return True
         self._renew_by_other(writer, at, within, is_set_back=is_set_back)
@@ -173,6 +175,7 @@ class HolderProcesses(Struct):
         others = {**newcomer.others, newcomer.own: renewed}
         self.renewals += others.pop(self.own).count + newcomer.unknown_renewals
         self.unknown_renewals += newcomer.unknown_renewals
+        self.unknown_at = max(self.unknown_at, newcomer.unknown_at)
         for who, seen in others.items():
             if who in self.others:
                 self.others[who].add(seen)
