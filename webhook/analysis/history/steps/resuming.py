@@ -84,9 +84,10 @@ def _note_resumed_renewal(step: Step, tenure: Tenure, state: NextState, at: int,
     as it was.
     """
     at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
-    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
+    is_shown = is_dated and not is_left
+    is_by_other = is_shown and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
     is_claimed = step.write.is_claimed
-    tenure.resume(at, is_seen=is_dated and not (is_by_other or is_left), is_claimed=is_claimed)
+    tenure.resume(at, is_seen=is_shown and not is_by_other, is_claimed=is_claimed)
     if is_by_other:
         # When its own process renewed it last was not seen.
         tenure.note_renewal_by_other(at, state.writer, is_claimed=is_claimed)
