@@ -232,6 +232,8 @@ class Takeover(Struct, frozen=True):
     after: tuple[Write, ...]
     again: bool = False
     """True if the honest holder created the lease, held it and released it, before all this."""
+    wait: float = 0
+    """Seconds before the claim, so that what a stranger holds has expired."""
 
 
 def _create(metadata: dict[str, Any] | None = None, **spec: Any) -> Write:
@@ -240,6 +242,42 @@ def _create(metadata: dict[str, Any] | None = None, **spec: Any) -> Write:
     )
     return lambda lease: lease.create(metadata, manager="planter", **(empty | spec))
 
+
+def _name_many(count: int, first: int = 0) -> dict[str, str]:
+    return {f"a{at}": "" for at in range(first, count)}
+
+
+_BRIEF: Final[dict[str, Any]] = {
+    "holderIdentity": "a",
+    "leaseDurationSeconds": 1,
+    "renewTime": "2026-01-01T00:00:00.000000Z",
+}
+"""What a stranger writes in the name of the holder who comes next."""
+_FINALIZERS: Final = [f"a.b/c{at}" for at in range(201)]
+_FULL: Final[Mapping[str, tuple[Write, ...]]] = {
+    "1,001 labels": (_merge({"labels": _name_many(1_001)}),),
+    "1,001 labels beside a renewal": (_put({"labels": _name_many(1_001)}),),
+    "1,000 labels, then another": (_merge({"labels": _name_many(1_000)}), _merge({"labels": {"z": ""}})),
+    "labels by the hundred": tuple(_merge({"labels": _name_many(at + 100, at)}) for at in range(0, 1_100, 100)),
+    "1,001 labels by apply": (lambda lease: lease.apply({"labels": _name_many(1_001)}, **_BRIEF),),
+    "201 annotations": (_merge({"annotations": _name_many(201)}),),
+    "200 annotations, then another": (_merge({"annotations": _name_many(200)}), _merge({"annotations": {"z": ""}})),
+    "49,153 characters": (_merge({"annotations": {"f": "x" * 49_152}}),),
+    "201 finalizers": (_merge({"finalizers": _FINALIZERS}),),
+    "200 finalizers, then another": (
+        _merge({"finalizers": _FINALIZERS[:200]}),
+        _merge({"finalizers": _FINALIZERS}),
+    ),
+    "101 owners": (_merge({"ownerReferences": [OWNER | {"uid": f"{at}"} for at in range(101)]}),),
+    "an owner of 65,537 characters": (_merge({"ownerReferences": [OWNER | {"name": "x" * 65_537}]}),),
+    "an owner of 65,537 characters with another holder": (
+        _merge({"ownerReferences": [OWNER]}),
+        _put({"ownerReferences": [OWNER, OWNER | {"name": "x" * 65_537, "uid": "2"}]}, holderIdentity="b"),
+        _put(holderIdentity="a"),
+    ),
+    "a generateName of 32,769 characters": (_merge({"generateName": "x" * 32_769}),),
+}
+"""Writes by the stamped writer after which there would be no room for stamps."""
 
 _HELD: Final[dict[str, Any]] = {
     "holderIdentity": "m",
@@ -270,6 +308,38 @@ BEFORE: Final = (
         (take,),
     ),
     Takeover("owned after its release", (_merge({"ownerReferences": [OWNER]}),), (take,), again=True),
+    *(
+        Takeover(
+            f"{name} and an owner", (_create(**_BRIEF), *full, _merge({"ownerReferences": [OWNER]})), (take,), wait=1.5
+        )
+        for name, full in _FULL.items()
+    ),
+    Takeover(
+        "1,001 labels and an owner, then none",
+        (
+            _create(**_BRIEF),
+            _put({"labels": _name_many(1_001), "ownerReferences": [OWNER]}),
+            _merge({"labels": None}),
+        ),
+        (take,),
+        wait=1.5,
+    ),
+    Takeover(
+        "1,001 labels and an empty list",
+        (_create(**_BRIEF), _put({"labels": _name_many(1_001)}, {}, only=True)),
+        (take,),
+        wait=1.5,
+    ),
+    Takeover(
+        "201 finalizers, deleted and released",
+        (_create(**_BRIEF), _merge({"finalizers": _FINALIZERS}), OneLease.delete, _put(holderIdentity="")),
+        (_merge({"finalizers": None}), take),
+    ),
+    Takeover(
+        "200 finalizers, deleted and released",
+        (_create(**_BRIEF), _merge({"finalizers": _FINALIZERS[:200]}), OneLease.delete, _put(holderIdentity="")),
+        (_merge({"finalizers": None}), take),
+    ),
     Takeover(
         "deleted with a finalizer, which is removed",
         (_create({"finalizers": ["a.b/c"]}), OneLease.delete),

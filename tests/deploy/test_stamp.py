@@ -93,12 +93,25 @@ def test_the_page_names_the_bounds_of_the_expressions() -> None:
         "999,999,999",
     ):
         assert f"| {bound}" in table
-    assert "<= 49152" in variables(STAMP)["fits"]
+    assert "<= 49152" in variables(STAMP)["haveRoom"]
     assert "49,152 characters" in PAGE
 
 
 def test_the_stamp_drops_what_the_bounds_would_refuse() -> None:
     stamp, bounds = variables(STAMP), " ".join(one["expression"] for one in BOUNDS["spec"]["validations"])
     drops = "".join(text for name, text in stamp.items() if name.startswith("drops"))
-    assert set(re.findall(r"> (\d+)", drops)) == {"64", "100", "16384", "8", "253"}
-    assert set(re.findall(r"> (\d+)", drops)) <= set(re.findall(r"<= (\d+)", bounds))
+    of_others = {"64", "100", "16384", "8", "253"}
+    assert set(re.findall(r"> (\d+)", drops)) == of_others | {"1000", "200", "32768"}
+    assert of_others <= set(re.findall(r"<= (\d+)", bounds))
+
+
+def test_a_spared_write_drops_what_would_leave_no_room_for_stamps() -> None:
+    stamp = variables(STAMP)
+    ends_room = {
+        "dropsLabels": "size(variables.labels) > 1000 && size(variables.oldLabels) <= 1000",
+        "dropsAnnotations": "!variables.haveRoom[1] && variables.haveRoom[0]",
+        "dropsFinalizers": "size(variables.finalizers) > 200 && size(variables.oldFinalizers) <= 200",
+        "dropsReferences": "!variables.fewReferences[1] && variables.fewReferences[0]",
+    }
+    for name, text in ends_room.items():
+        assert f"variables.spared && {text}" in stamp[name]

@@ -218,6 +218,114 @@ def test_a_list_that_the_api_server_emptied_stays_empty_without_room_for_stamps(
     assert new == renewal
 
 
+def put(by: Document, old: Document, sent: Document) -> Document:
+    """What is stored after an admitted write."""
+    new, refusal = stored(Written(by, sent, old))
+    assert refusal == []
+    assert new is not None
+    return new
+
+
+def stamps(document: Document) -> list[str | None]:
+    return [document["metadata"]["annotations"].get(key) for key in KEYS]
+
+
+AT_THE_LIMIT: Final[dict[str, Document]] = {
+    "1,000 labels": {"labels": many(1_000)},
+    "200 annotations": {"annotations": many(200)},
+    "49,152 characters": {"annotations": {"x": "v" * 49_151}},
+    "200 finalizers": {"finalizers": [f"a.b/c{at}" for at in range(200)]},
+    "100 owners": {"ownerReferences": [OWNER | {"uid": f"u{at}"} for at in range(100)]},
+    "an owner of 65,522 characters": {"ownerReferences": [OWNER | {"uid": "u", "name": "x" * 65_504}]},
+    "a generateName of 32,768 characters": {"generateName": "x" * 32_768},
+    "nothing": {},
+}
+GROWTH: Final[dict[str, Document]] = {
+    "labels": {"labels": many(1_001, "y")},
+    "a label": {"labels": {"own": "1"}},
+    "annotations": {"annotations": many(201, "y")},
+    "an annotation": {"annotations": {"own": "1"}},
+    "characters": {"annotations": {"y": "v" * 49_153}},
+    "finalizers": {"finalizers": [f"a.b/d{at}" for at in range(201)]},
+    "a finalizer": {"finalizers": ["own/one"]},
+    "owners": {"ownerReferences": [OWNER | {"uid": f"v{at}"} for at in range(101)]},
+    "an owner": {"ownerReferences": [OWNER]},
+    "a long owner": {"ownerReferences": [OWNER | {"name": "x" * 65_537}]},
+    "a generateName": {"generateName": "x" * 32_769},
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH.values(), ids=list(GROWTH))
+@pytest.mark.parametrize("before", AT_THE_LIMIT.values(), ids=list(AT_THE_LIMIT))
+@pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": "b"}], ids=["metadata", "a renewal", "another holder"])
+def test_the_writer_keeps_its_stamps_whatever_it_adds(
+    before: Document, growth: Document, spec: Document | None
+) -> None:
+    """Else whoever holds a lease briefly could leave it without stamps, under the name of its next holder."""
+    old = lease(**before)
+    for at in (1, 2):
+        sent = old if spec is None else changed(old, at=at, **spec)
+        old = put(A, old, with_metadata(sent, **growth))
+        assert all(stamps(old))
+    for kind in ("labels", "finalizers"):
+        own = growth.get(kind, ())
+        assert len(own) > 1 or all(one in old["metadata"][kind] for one in own)
+
+
+@pytest.mark.parametrize("growth", GROWTH.values(), ids=list(GROWTH))
+@pytest.mark.parametrize("before", AT_THE_LIMIT.values(), ids=list(AT_THE_LIMIT))
+def test_a_lease_gets_its_first_stamp_whatever_its_holder_adds(before: Document, growth: Document) -> None:
+    old = lease(writer="", **before)
+    assert all(stamps(put(A, old, with_metadata(changed(old), **growth))))
+
+
+def test_the_writer_of_a_lease_without_room_renews_it_and_cuts_it() -> None:
+    old = put(A, lease(writer="", labels=many(1_500)), changed(lease(writer="", labels=many(1_500))))
+    assert not any(stamps(old))
+    assert len(old["metadata"]["labels"]) == 1_500
+    cut = put(A, old, with_metadata(old, labels={}) | {"metadata": old["metadata"] | {"labels": many(900)}})
+    assert stamps(put(A, cut, changed(cut, at=2)))[0] == "uid-a system:serviceaccount:shop:a"
+
+
+def test_a_lease_that_is_being_deleted_has_stamps_beside_201_finalizers() -> None:
+    """None can be added or removed for its next holder, so their number is no way to keep stamps off it."""
+    old = lease(writer="", finalizers=[f"a.b/c{at}" for at in range(201)], deletionTimestamp=second(0))
+    old["spec"]["holderIdentity"] = ""
+    assert all(stamps(put(B, old, changed(old, at=30, holderIdentity="b"))))
+
+
+@pytest.mark.parametrize("by", [A, B], ids=["the holder", "another writer"])
+def test_the_first_write_of_a_holder_that_an_exempt_writer_chose_removes_owners(by: Document) -> None:
+    """Anyone may have left them in the lease since."""
+    old = lease(ownerReferences=[OWNER])
+    old["metadata"]["annotations"][KEYS[0]] = ""
+    assert not put(by, old, changed(old, at=1))["metadata"]["ownerReferences"]
+
+
+def test_the_first_stamp_of_a_held_lease_keeps_its_owner() -> None:
+    old = lease(writer="", ownerReferences=[OWNER])
+    assert put(A, old, changed(old, at=1))["metadata"]["ownerReferences"] == [OWNER]
+
+
+@pytest.mark.parametrize("count", [101, 199])
+def test_whoever_removes_one_of_too_many_annotations_changes_no_other(count: int) -> None:
+    old = lease(annotations=many(count))
+    new = lease(annotations=many(count - 1) | {"x1": "v" * 250_000})
+    text = "a lease has at most 100 annotations, of 16,384 characters together (lease-webhook)"
+    assert text in refused(Written(B, new, old, OPEN))
+    taken = lease(annotations={"own": "v" * 250_000})
+    claim = changed(old, at=30, holderIdentity="b")
+    claim["metadata"] = claim["metadata"] | {"annotations": taken["metadata"]["annotations"]}
+    assert refused(Written(B, claim, old)) == [text]
+
+
+def test_whoever_takes_a_lease_with_too_many_annotations_brings_no_more_than_others() -> None:
+    old = lease(writer="", annotations=many(1_500))
+    claim = changed(old, at=30, holderIdentity="b")
+    claim["metadata"] = claim["metadata"] | {"annotations": many(300, "y")}
+    assert len(refused(Written(B, claim, old))) == 1
+
+
 METADATA: Final[dict[str, Document]] = {
     "a label": {"labels": {"x": "1"}},
     "an annotation": {"annotations": {"x": "1"}},

@@ -57,6 +57,7 @@ def run(world: World) -> Iterator[Row]:
     yield _make_row("plants in a free lease", [lambda one=one: _check_planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
     checks_of_poisoned = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
     yield _make_row("leases that were spoiled before", checks_of_poisoned)
+    yield _make_row("a lease whose holder somebody exempt chose", [lambda: _check_chosen(world, keeper, mallory)])
     yield _make_row("deletions that the collector would complete", [lambda: _check_completed_later(mallory)])
     yield _check_random_lists(keeper, mallory)
     yield _make_row("electors of each kind", [lambda kind=kind: _check_life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
@@ -138,9 +139,15 @@ def _check_planted(case: Takeover, keeper: ApiClient, mallory: ApiClient) -> lis
     if case.again:
         mine.create(renewTime=format_micro_time()).expect(201)
         mine.put(holderIdentity="", renewTime=format_micro_time()).expect(200)
-    for write in case.before:
-        write(theirs)
-    theirs.settle()
+    try:
+        for write in case.before:
+            write(theirs)
+        time.sleep(case.wait)
+        theirs.settle()
+    except RuntimeError:
+        mine.create(holderIdentity=..., renewTime=format_micro_time()).expect(201)  # it was deleted at once
+    if not read_stamps(mine.get())[0]:
+        return [f"{case.name}: no writer is stamped"]
     claimed = mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=format_micro_time())
     if claimed.status != 200:
         return [f"{case.name}: the claim: HTTP {claimed.status} {claimed.message[-300:]}"]
@@ -175,6 +182,8 @@ def _create_poisoned(world: World) -> Iterator[tuple[str, None]]:
         "a-holder-of-700-kb": lambda lease: lease.put(holderIdentity="x" * 700_000),
         "68-years": lambda lease: lease.put(leaseDurationSeconds=2147483647),
         "no-spec": lambda lease: lease.patch({"spec": None}),
+        "1000-labels": lambda lease: lease.put({"labels": {f"a{at}": "b" for at in range(1_000)}}),
+        "200-annotations": lambda lease: lease.put({"annotations": {f"a{at}": "b" for at in range(200)}}),
         "held-and-owned": lambda lease: lease.put({"ownerReferences": [OWNER]}),
         "untouched": OneLease.put,
     }
@@ -183,6 +192,10 @@ def _create_poisoned(world: World) -> Iterator[tuple[str, None]]:
         lease.create(renewTime=format_micro_time()).expect(201)
         plant(lease).expect(200)
         yield name, None
+    deleted = OneLease(client, NAMESPACE, "201-finalizers-and-deleted")
+    deleted.create({"finalizers": [f"a.b/c{at}" for at in range(201)]}, renewTime=format_micro_time()).expect(201)
+    deleted.delete().expect(200)
+    yield deleted.name, None
 
 
 def _check_completed_later(mallory: ApiClient) -> list[str]:
@@ -230,7 +243,14 @@ def _check_renewal(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
     if len(stored["metadata"]["managedFields"]) != 1:
         problems.append(f"{name}: {len(stored['metadata']['managedFields'])} entries")
     if name not in _WITHOUT_ROOM:
-        return [*problems, *_check_dated(name, lease)]
+        problems += _check_dated(name, lease)
+        for number in range(2):
+            labeled = lease.renew_by_patch({"labels": {"own": str(number)}, "annotations": {"own": str(number)}})
+            if labeled.status != 200 or not all(read_stamps(labeled.body)):
+                problems.append(f"{name}: a label of its own: HTTP {labeled.status} {read_stamps(labeled.body)}")
+        if labeled.body["metadata"].get("labels", {}).get("own") != "1":
+            problems.append(f"{name}: a label of its own is not there")
+        return problems
     if any(read_stamps(stored)):
         problems.append(f"{name}: stamped")
     takeover = take(OneLease(other, NAMESPACE, name))
@@ -349,6 +369,24 @@ def _check_exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[s
         problems.append("an administrator became the writer")
     if take(theirs).status != 200 or mine.renew_by_patch(renewTime=format_micro_time()).status == 200:
         problems.append("the next writer did not become the writer")
+    return problems
+
+
+def _check_chosen(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check that the chosen holder inherits no owner that others leave before its first write."""
+    problems: list[str] = []
+    for how in ("created", "changed"):
+        mine, theirs, admin = (OneLease(one, NAMESPACE, f"chosen-{how}") for one in (keeper, mallory, world.admin))
+        if how == "changed":
+            mine.create(holderIdentity="b", leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+            admin.put(holderIdentity="a", renewTime=format_micro_time()).expect(200)
+        else:
+            admin.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+        theirs.patch({"metadata": {"ownerReferences": [OWNER]}}).expect(200)
+        reply = mine.put(renewTime=format_micro_time())
+        if reply.status != 200 or reply.body["metadata"].get("ownerReferences"):
+            problems.append(f"{how}: the first write: HTTP {reply.status} {reply.body['metadata']}")
+        problems += [*_try_steals(how, theirs), *_check_dated(how, mine), *_try_steals(how, theirs)]
     return problems
 
 
