@@ -130,6 +130,17 @@ def test_findings_about_a_token_and_a_clock(objects: list[dict[str, Any]], expec
     assert checks(objects, [STAMPED]) == [f"{NAME}: {check}" for check in expected]
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("pending", "label the namespace"), ("required", "200 finalizers or 100 owners. Cut it then: kubectl")],
+)
+def test_a_lease_without_a_stamp_is_cut_where_the_namespace_is_labeled(value: str, words: str) -> None:
+    namespace = {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"lease-webhook/stamp": value}}}
+    (report,) = examine_fences(Documents([*WHOLE, namespace, leased("")]), [STAMPED], "policy.yaml")
+    (finding,) = report.findings
+    assert words in finding.fix
+
+
 def test_a_token_without_its_binding() -> None:
     assert checks(WHOLE[:1], []) == [f"{NAME}.token: fence-incomplete"]
 

@@ -67,7 +67,7 @@ def namespace(name: str = "shop", **labels: str) -> Document:
     return {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
-def lease(*entries: Document, written: str = "", writer: str = "- op", place: str = "shop", **spec: str) -> Document:
+def lease(*entries: Document, written: str = "", writer: str = "- op", place: str = "shop", **spec: Any) -> Document:
     annotations = {f"lease-webhook/writer-{SUFFIX}": writer, f"lease-webhook/written-{SUFFIX}": written}
     metadata = {
         "name": "checkout",
@@ -85,6 +85,7 @@ def policy(name: str, *rules: Document, **spec: Any) -> Document:
 
 ALL_RULES = {"apiGroups": ["*"], "resources": ["*"], "operations": ["*"]}
 STAMPED = lease(STAMP_ENTRY, written="2026-11-21T00:00:05Z")
+ADOPTED: Document = {**namespace(stamp="required")["metadata"], "annotations": {"lease-webhook/stamp-adopters": "jane"}}
 
 
 def with_stamps(stamps: dict[str, Stamps]) -> Policy:
@@ -313,3 +314,58 @@ def test_without_the_policy_a_labeled_namespace_is_said_to_be_unknown(
     label("shop", value="pending")
     assert main(doctor) == 0
     assert asked not in capsys.readouterr().out
+
+
+LIVE: Document = {"leaseDurationSeconds": 15, "renewTime": "2025-11-20T12:00:00.000000Z"}
+"""It was renewed at NOW."""
+
+
+def notes(*objects: Document) -> list[str]:
+    return [one.note for one in examine_stamps(Documents([*applied(), *objects]), with_stamps(STAMPS), NOW) if one.note]
+
+
+def live(*entries: Document, written: str = "", **spec: Any) -> Document:
+    return lease(*entries, written=written, **(LIVE | spec))
+
+
+@pytest.mark.parametrize(
+    ("objects", "noted"),
+    [
+        pytest.param(
+            [namespace(stamp="required"), live(STAMP_ENTRY, written="2026-11-21T00:00:05Z")], "", id="stamped"
+        ),
+        pytest.param(
+            [namespace(stamp="required"), live(STAMP_ENTRY)],
+            "Lease shop/checkout is held and has no stamp",
+            id="not stamped",
+        ),
+        pytest.param([namespace(stamp="required"), live(STAMP_ENTRY, holderIdentity="")], "", id="free"),
+        pytest.param([namespace(stamp="required"), lease(STAMP_ENTRY)], "", id="without a duration"),
+        pytest.param([namespace(stamp="required"), live(STAMP_ENTRY, renewTime="soon")], "", id="an odd renewTime"),
+        pytest.param(
+            [namespace(stamp="required"), live(STAMP_ENTRY, renewTime="2025-11-20T11:00:00.000000Z")], "", id="expired"
+        ),
+        pytest.param([namespace(), live(STAMP_ENTRY)], "", id="not labeled, which is a finding"),
+        pytest.param(
+            [namespace(stamp="required", stamp_metadata="open")],
+            "lease-webhook/stamp-metadata=open",
+            id="open metadata",
+        ),
+        pytest.param(
+            [{**namespace(stamp="required"), "metadata": ADOPTED}],
+            'owners of leases that others hold: "jane"',
+            id="adopters",
+        ),
+    ],
+)
+def test_what_lets_others_write_held_leases_is_noted(objects: list[Document], noted: str) -> None:
+    found = notes(*objects)
+    assert len(found) == bool(noted)
+    assert noted in "".join(found)
+    assert checks(objects) in ([], ["stamp-namespace-not-labeled"])
+
+
+def test_a_note_has_the_command_that_makes_room_for_a_stamp() -> None:
+    (note,) = notes(namespace(stamp="required"), live(STAMP_ENTRY))
+    assert "200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers or 100 owners" in note
+    assert "kubectl --namespace shop patch lease checkout --type merge --patch '{" in note

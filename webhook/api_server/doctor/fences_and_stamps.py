@@ -37,7 +37,7 @@ from webhook.api_server.install.objects import make_stamp_objects
 from webhook.api_server.rule_policies import GUARD, RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import list_entries
-from webhook.kubernetes.times import parse_stamp
+from webhook.kubernetes.times import SECOND, parse, parse_stamp
 from webhook.text.commands import quote_name
 from webhook.text.quoting import quote
 
@@ -45,6 +45,12 @@ _EXPORT: Final = "lease-webhook export fence {} --name {}{} | kubectl apply --se
 _NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
+_METADATA_LABEL: Final = f"{NAMES}stamp-metadata"
+_ADOPTERS: Final = f"{NAMES}stamp-adopters"
+_NO_ROOM: Final = (
+    "the lease has more than 200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers or 100 owners"
+)
+_CUT: Final = '{"metadata": {"annotations": null, "labels": null, "ownerReferences": null}}'
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
 """Defaults that an API server adds to matchConstraints."""
@@ -116,7 +122,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     if not isinstance(holder, str) or not holder:
         return
     if fence.is_by_stamp:
-        yield from _check_stamp(fence, lease)
+        yield from _check_stamp(fence, lease, documents)
         return
     known = [one for one in documents.find_all("Pod") if one.metadata.namespace == fence.writers[0][0]]
     pods = [one for one in known if _is_holder(one, fence, holder)]
@@ -139,7 +145,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
             )
 
 
-def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
+def _check_stamp(fence: Fence, lease: ClusterObject, documents: Documents) -> Iterator[ReportFinding]:
     stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
     user = stamp.partition(" ")[2]
     if not stamp:
@@ -147,8 +153,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
             "fence-lease-unstamped",
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
-            "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
-            f" {STAMP_LABEL}=required of Namespace {quote_name(fence.namespace)}.",
+            _advise_unstamped(documents, lease),
         )
     elif user not in fence.usernames:
         yield report_danger(
@@ -157,6 +162,21 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
             "this user holds the lease, and it is not a writer of the fence: its writes are not fenced.",
             "add its service account to `writers`.",
         )
+
+
+def _advise_unstamped(documents: Documents, lease: ClusterObject) -> str:
+    """Say how a held lease gets a stamp: where the namespace is labeled, its next renewal has one if there is room."""
+    place, name = lease.metadata.namespace, quote_name(lease.metadata.name)
+    namespace = documents.find_by_name("Namespace").get(place)
+    if namespace is None or not _is_labeled(place, namespace):
+        return (
+            "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
+            f" {STAMP_LABEL}=required of Namespace {quote_name(place)}."
+        )
+    return (
+        f"the next renewal is stamped unless {_NO_ROOM}. Cut it then: kubectl --namespace {quote_name(place)} patch"
+        f" lease {name} --type merge --patch '{_CUT}'"
+    )
 
 
 def _check_tokens(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
@@ -266,6 +286,46 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
     ]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
+    yield from (Report("stamps", "", (), note=note) for note in _note_openings(documents, stamps, now))
+
+
+def _note_openings(documents: Documents, stamps: Mapping[str, Stamps], now: int) -> Iterator[str]:
+    """Yield what lets others than the stamped writer write held leases, by intention or until the next renewal."""
+    for name, namespace in sorted(documents.find_by_name("Namespace").items()):
+        if name not in stamps or not _is_labeled(name, namespace):
+            continue
+        if adopters := (namespace.metadata.annotations or {}).get(_ADOPTERS):
+            yield (
+                f"Namespace {name}: {_ADOPTERS} lets these users change labels, annotations, finalizers and owners of"
+                f" leases that others hold: {quote(adopters)}"
+            )
+        if (namespace.metadata.labels or {}).get(_METADATA_LABEL) == "open":
+            yield (
+                f"Namespace {name}: {_METADATA_LABEL}=open lets whoever may write its leases change labels, annotations"
+                " and finalizers of those that others hold, and enough of that ends a leader"
+            )
+        leases = (one for one in documents.find_all("Lease") if one.metadata.namespace == name)
+        for lease in leases:
+            if _is_live(lease, now) and not (lease.metadata.annotations or {}).get(
+                f"{NAMES}writer-{stamps[name].suffix}"
+            ):
+                yield (
+                    f"Lease {lease.place} is held and has no stamp, so whoever may write it can take it;"
+                    f" {_advise_unstamped(documents, lease)}"
+                )
+
+
+def _is_live(lease: ClusterObject, now: int) -> bool:
+    """True if a lease has a holder and has not expired by its holder's clock."""
+    holder, duration, renewed = (
+        lease.spec.get(name) for name in ("holderIdentity", "leaseDurationSeconds", "renewTime")
+    )
+    if not holder or not isinstance(duration, int) or not isinstance(renewed, str):
+        return False
+    try:
+        return now < parse(renewed) + duration * SECOND
+    except ValueError:
+        return False
 
 
 def find_labeled_namespaces(documents: Documents) -> list[str]:
