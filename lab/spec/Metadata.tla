@@ -53,13 +53,17 @@ Stamped(p, o, w) ==
       term == IF ~lease.there THEN 0 ELSE IF kept THEN old.term
               ELSE IF writer # old.writer \/ (~same /\ Defect # "a term changes with the writer only") THEN rv
               ELSE IF old.term # 0 THEN old.term ELSE IF Defect = "a created lease counts from its own revision" THEN rv ELSE rv - 1
-      \* The first stamp of a lease that is held changes nothing else.
-      first == same /\ old.writer = "" /\ (lease.holder # "" \/ Defect = "the first stamp of a free lease keeps what it finds")
+      \* The first stamp of a lease that is held changes nothing else. A lease that has stamps, if without a writer, is no such lease.
+      first == same /\ lease.suffix # suffix
+               /\ (lease.holder # "" \/ Defect = "the first stamp of a free lease keeps what it finds")
       inherits == lease.there /\ w.owner = lease.owner /\ ~first
                   /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
       \* What the next writer finds beyond the bound is removed from its write.
       drops == lease.there /\ ~kept /\ old.writer # p /\ ~first /\ Labels(w) > Bound /\ ~Keeping
-      size == IF drops /\ w.size = lease.size THEN 0 ELSE w.size
+      \* Of a write that is not bound, what would end the room for stamps replaces the rest, or is left out with it.
+      spared == old.writer = p \/ (Changes(w) /\ IF old.writer = "" THEN same /\ lease.holder # "" ELSE writer = old.writer)
+      grows == lease.there /\ spared /\ Labels(w) > Bound + 1 /\ Labels(lease) <= Bound + 1
+      size == IF (drops /\ w.size = lease.size) \/ grows THEN 0 ELSE w.size
       fits == size + One(w.mark) <= IF Defect = "stamps are written without room" THEN 2 * Room ELSE Bound + 1
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, size |-> size, mark |-> w.mark, count |-> w.count,
       writer |-> IF fits THEN writer ELSE "", written |-> IF fits THEN written ELSE -1, term |-> IF fits THEN term ELSE 0,
@@ -149,7 +153,7 @@ Honest(p, o) == \E put \in Puts(p) :
   \/ Keeps(p) /\ \E h \in {p, ""} : Write(p, o, Its(p, h, lease.duration, IF h = p THEN "sets" ELSE "", put))
   \/ Waited /\ \E d \in Durations : Write(p, o, Its(p, p, d, "sets", put))
 \* What a lease got before it was stamped stays, because the first stamp of a held lease changes nothing else: a limit.
-Owner == IF in # "both" \/ (Old.writer = "" /\ lease.holder # "") THEN "earlier" ELSE "m"
+Owner == IF in # "both" \/ (lease.suffix # suffix /\ lease.holder # "") THEN "earlier" ELSE "m"
 Next == \/ Wait \/ Collect \/ Delete("m") \/ \E to \in Policies : Switch(to)
         \/ \E o \in Offsets :
              \/ Honest("a", o) \/ Honest("b", o)

@@ -35,8 +35,9 @@ Stamped(p, o, w) ==
       term == IF ~lease.there THEN 0 ELSE IF kept THEN old.term
               ELSE IF writer # old.writer \/ (~same /\ Defect # "a term changes with the writer only") THEN rv
               ELSE IF old.term # 0 THEN old.term ELSE IF Defect = "a created lease counts from its own revision" THEN rv ELSE rv - 1
-      \* The first stamp of a lease that is held changes nothing else.
-      first == same /\ old.writer = "" /\ lease.holder # ""
+      \* The first stamp of a lease that is held changes nothing else. A lease that has stamps, if without a writer, is no such lease.
+      first == same /\ lease.holder # ""
+               /\ IF Defect = "a lease without a writer keeps its owner" THEN old.writer = "" ELSE lease.suffix # suffix
       inherits == lease.there /\ w.owner = lease.owner /\ ~first
                   /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, writer |-> writer, written |-> written, term |-> term,
@@ -94,7 +95,7 @@ Honest(p, o) ==
   \/ (lease.holder = "" \/ now - truth.at >= 2 * lease.duration) /\ \E d \in Durations :
        Write(p, o, [holder |-> p, duration |-> d, owner |-> lease.owner, does |-> "sets"])
 \* What a lease got before it was stamped stays, because the first stamp of a held lease changes nothing else: a limit.
-Owner == IF in # "both" \/ (Old.writer = "" /\ lease.holder # "") THEN "earlier" ELSE "m"
+Owner == IF in # "both" \/ (lease.suffix # suffix /\ lease.holder # "") THEN "earlier" ELSE "m"
 Next == \/ Wait \/ Collect \/ Delete("m") \/ \E to \in Policies : Switch(to)
         \/ \E o \in Offsets :
              \/ Honest("a", o) \/ Honest("b", o)

@@ -148,6 +148,7 @@ def list_defects() -> tuple[Check, ...]:
                 "a term changes with the writer only": {},
                 "a created lease counts from its own revision": {},
                 "an owner is inherited": {},
+                "a lease without a writer keeps its owner": {},
                 "owners are removed with the writer only": {},
                 "only the holder is guarded": {},
                 "owners are not guarded": {},
