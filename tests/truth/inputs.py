@@ -128,8 +128,8 @@ def _late(history: History) -> int:
 
 
 def _hole(history: History) -> tuple[int, int]:
-    begin, end = history.plan.hole
-    return history.begin + begin * MILLISECOND, min(history.begin + end * MILLISECOND, history.end)
+    begin, end = (min(history.begin + at * MILLISECOND, history.end) for at in history.plan.hole)
+    return begin, end
 
 
 def _log_in_files(history: History) -> dict[str, bytes]:

@@ -399,8 +399,8 @@ def _not_taken_up(facts: Facts, claim: Claim) -> bool:
         if chosen is None or facts.holder != identity:
             return False
         return not any(one.is_renewal and facts.is_own(one, identity) for one in facts.writes if one.at > chosen.at)
-    begin, end = facts.earliest(claim, "from", 0), facts.earliest(claim, "to", END)
-    near = [one for one in facts.writes if one.puts == identity and abs(one.at - begin) <= SECOND + POINT]
+    (first, last), end = facts.interval(claim, "from", "from"), facts.earliest(claim, "to", END)
+    near = [*facts.find_writes(first - SECOND - POINT, last + SECOND + POINT, lambda write: write.puts == identity)]
     if not near or not _may_be_choice(near[-1], claim):
         return False
     later = (one for one in facts.writes if near[-1].at < one.at <= end and one.after.holder == identity)

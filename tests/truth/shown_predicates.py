@@ -20,7 +20,7 @@ from tests.truth.stage import SECOND
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
 from webhook.admission.rules.stamps import NAMES, is_constant
-from webhook.analysis.claims.words import describe_writer
+from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import list_entries
@@ -173,7 +173,8 @@ def _written(facts: Facts, claim: Claim) -> bool:
     near = facts.find_writes(
         at.first - POINT, at.last + POINT, lambda write: claim["identity"] in _names(write.process)
     )
-    return any(near) and _is_written(facts, claim)
+    is_asked = any(near) or _is_asked(facts, {**claim, "at": claim["from"]})
+    return is_asked and _is_written(facts, claim)
 
 
 @_predicate_of("timeline-unrecorded")
@@ -292,7 +293,8 @@ def _specs(facts: Facts) -> Iterator[Spec]:
 def _is_first_write(facts: Facts, claim: Claim) -> bool:
     """Return whether who stands in for a holder, which a log hides, wrote then."""
     begin, end = _around(facts, claim)
-    return any(claim["identity"] in _names(one.process) for one in facts.find_writes(begin, end, lambda _: True))
+    written = facts.find_writes(begin, end, lambda _: True)
+    return any(claim["identity"] in _names(one.process) for one in written) or _is_asked(facts, claim)
 
 
 _predicate_of("timeline-steal")(_mark_of_taking("while-live"))
@@ -323,7 +325,7 @@ def _release(facts: Facts, claim: Claim) -> bool:
     text = claim["text"]
     for write in facts.find_writes(begin, end, lambda write: bool(write.removes) or write.is_shortened):
         identity = write.removes or write.before.holder or ""
-        if identity not in text:
+        if format_name(identity) not in text:
             continue
         is_hint = "as far as field managers show" in text and _is_of_manager(facts, write, identity)
         is_told_own = " released it" in text and "or was removed" not in text and not is_hint
@@ -617,7 +619,7 @@ def _since(facts: Facts, claim: Claim) -> bool:
     if any(abs((one.after.acquired or 0) - error - parse(claim["at"])) < POINT for one in own for error in errors):
         return True  # as it wrote itself, corrected by the error of its clock
     near = facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)
-    return any(
+    return _is_asked(facts, claim) or any(
         one.puts == identity or (one.is_renewal and one.after.holder == identity) or identity in _names(one.process)
         for one in near
     )
