@@ -6,6 +6,7 @@ import pytest
 
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
+from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
@@ -175,6 +176,22 @@ def test_a_lease_that_was_given_up_is_drawn_as_free_once_that_is_seen() -> None:
     record = Record()
     record.miss_a_release()
     assert record.spans() == [(SpanKind.HELD, "a_1"), (SpanKind.UNRECORDED, ""), (SpanKind.LEADERLESS, "")]
+
+
+def test_a_removal_that_nothing_dates_was_none_in_a_gap_that_was_recorded_later() -> None:
+    record = Record()
+    entries = record.server.leases["shop/db"]["metadata"]["managedFields"]
+    wiped = dict.fromkeys(record.server.leases["shop/db"]["spec"]) | {"leaseTransitions": 0}
+    record.server.write("shop/db", wiped, "janitor", "janitor", "")
+    record.server.leases["shop/db"]["metadata"]["managedFields"] = entries[:1]
+    record.server.wait(2)
+    record.b.lead(20)
+    gap(record, "b")
+    histories = ClusterHistory()
+    for item in merge_inputs(record.items):
+        histories.add(item)
+    account = make_account(histories, histories.leases[KEY], record.server.now)
+    assert "b_1 took it after a_1 was removed as the holder" in said(account)
 
 
 def test_a_lease_that_was_given_up_in_a_gap_is_taken_by_whoever_is_seen_next() -> None:

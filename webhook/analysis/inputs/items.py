@@ -422,11 +422,19 @@ class FenceReport(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class RecordingGap(Struct, frozen=True):
-    """A time in which a recorder did not see what happened, in microseconds since 1970 by its computer's clock."""
+    """A time in which a recorder did not see what happened, in microseconds since 1970 by its computer's clock.
+
+    `place` is where a record says so, None if no record does.
+    """
 
     start: int
     end: int
     reason: str
+    place: Place | None = None
+
+    def is_recorded_after(self, place: Place) -> bool:
+        """Return whether a record has something at a place, and the gap after that: what it shows was seen before."""
+        return self.place is not None and self.place.path == place.path and place.document < self.place.document
 
     def __str__(self) -> str:
         return f"not recorded from {format_time(self.start)} to {format_time(self.end)}: {self.reason}"

@@ -171,7 +171,7 @@ def _interpret_object(document: Document) -> Item | None:
 def _interpret_gap(document: Document) -> RecordingGap:
     found = msgspec.json.decode(document.text)
     start, end = (times.parse_seconds(get_text(found, name)) for name in ("from", "to"))
-    return RecordingGap(start, end, truncate(get_text(found, "reason"), MAX_NAME))
+    return RecordingGap(start, end, truncate(get_text(found, "reason"), MAX_NAME), document.place)
 
 
 def _interpret_election_event(place: Place, data: bytes) -> OtherObject:

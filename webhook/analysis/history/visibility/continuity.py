@@ -108,7 +108,9 @@ class Continuity(Struct):
         self.is_shown_beside = self.is_shown_beside or is_shown
         # What nothing dates came after a gap, or in it.
         end = write.at if write.is_dated and seen.act is not Act.DELETED else bounds.latest
-        gaps = [gap for gap in bounds.unrecorded if gap not in self._known_gaps]
+        gaps = [
+            gap for gap in bounds.unrecorded if gap not in self._known_gaps and not gap.is_recorded_after(seen.place)
+        ]
         self.is_after_gap = any(gap.start <= end and before.at <= gap.end for gap in gaps)
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
 
