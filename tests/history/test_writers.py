@@ -764,3 +764,25 @@ def test_who_patches_a_lease_without_objects_is_none_that_an_api_server_chose(ve
         server.log[-1]["verb"] = verb
     tenures = account(log(server, metadata_only=True)).history.tenures
     assert [one.holder for one in tenures] == holders
+
+
+def test_who_renews_after_the_writer_of_the_first_state_need_not_be_the_holder() -> None:
+    server = FakeServer()
+    a = server.elector("db", "shop/db", pod="x2x8p")
+    a.lead(20)
+    server.log.clear()
+    a.renew()
+    stranger = server.elector("db", "shop/db", pod="q9hkz", user="system:serviceaccount:shop:mallory")
+    stranger.lead(20)
+    stranger.release()
+    assert describe_ending(account(log(server)).history.tenures[0]) == "db_1 released it, or was removed"
+
+
+def test_who_alone_renews_from_the_first_state_on_releases_the_lease_itself() -> None:
+    server = FakeServer()
+    a = server.elector("db", "shop/db", pod="x2x8p")
+    a.lead(20)
+    server.log.clear()
+    a.lead(20)
+    a.release()
+    assert describe_ending(account(log(server)).history.tenures[0]) == "db_1 released it"

@@ -68,6 +68,8 @@ class HolderProcesses(Struct):
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
+    seen_writer: Writer | None = None
+    """Who wrote the state with which an input begins, if that shows it."""
     may_name_other_pod: bool = False
     """The text names the pod of a process that it followed, or may: whether that knows of this one is not known."""
     node: str = ""
@@ -90,6 +92,7 @@ class HolderProcesses(Struct):
     def begin_seen(self, writer: Writer) -> None:
         """Begin with who wrote the state with which an input begins."""
         self.own, self.is_process_known = writer.process, self.is_surely_pod(writer)
+        self.seen_writer = writer.process
 
     def begin(self, writer: Writer | None, known: Writer | None) -> None:
         """Begin with who wrote the holder in; `known` is the process that had this identity before."""
@@ -319,7 +322,13 @@ class HolderProcesses(Struct):
         The writer of the first state of an input, if it hardly renews, may be a stranger.
         """
         is_stranger = self.taken_by is None and not self.is_process_known and self.renewals < MIN_RENEWALS
-        return self.may_name_other_pod or is_stranger or (not self.names_own_pod and bool(self.others))
+        is_shared = not self.names_own_pod and (bool(self.others) or self._is_after_seen_writer)
+        return self.may_name_other_pod or is_stranger or is_shared
+
+    @property
+    def _is_after_seen_writer(self) -> bool:
+        """Whether another process than its own wrote the state with which the input begins: that may be the holder."""
+        return self.own is not None and self.seen_writer is not None and not self.own.is_same(self.seen_writer)
 
     @property
     def impersonator(self) -> str:
