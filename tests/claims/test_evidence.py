@@ -211,8 +211,16 @@ def test_the_removal_of_renew_time_is_no_renewal() -> None:
     server.wait(5)
     patch(server, renewTime=None)
     output = text(account(follow_log(server), server.now))
-    assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0\n" in output
+    assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0, field manager operator\n" in output
     assert "renewTime was removed by mallory" in output
+
+
+def test_field_managers_that_a_later_write_sends_say_nothing_of_the_last_renewal() -> None:
+    server, _ = healthy()
+    patch(server)
+    entry = server.leases["shop/db"]["metadata"]["managedFields"][0]
+    entry["manager"] = "mallory"
+    assert make_account_json(account(follow_watch(server), server.now))["last_renewal_by"]["manager"] == "operator"
 
 
 def show_requests(server: FakeServer) -> bytes:

@@ -154,6 +154,18 @@ class Account(Struct, frozen=True):
         return tenure.find_renewer(at) if tenure and at is not None else None
 
     @property
+    def manager_of_renewal(self) -> str:
+        """The field manager of the last renewal by the holder; "" if it is not known.
+
+        A later write may send managedFields with another one.
+        """
+        if self.status is None or not self.is_renewed_last:
+            return ""
+        tenure = self.tenure
+        is_seen = tenure is not None and tenure.last_renewal_write is not None
+        return tenure.renewed_under if tenure is not None and is_seen else self.status.manager
+
+    @property
     def tenure(self) -> Tenure | None:
         """The present holder's time, if it was seen."""
         tenure = self.history.latest_tenure

@@ -205,7 +205,7 @@ def _claim_last_renewal(
     """Return the claim that a holder last renewed its lease at a moment; `dated` are how that is known, and bounds."""
     now = account.now
     text = f"last renewed {format_clock(at, now)}, {format_age(at, now)}{describe_by_writer(writer)}"
-    arguments = {"identity": status.holder, "by": _name_author(writer, status.manager), **dated}
+    arguments = {"identity": status.holder, "by": _name_author(writer, account.manager_of_renewal), **dated}
     return _make_fact(account, "last-renewed", text, arguments=arguments)
 
 

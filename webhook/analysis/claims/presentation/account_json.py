@@ -89,8 +89,7 @@ def _find_since(tenure: Tenure | None) -> str | None:
 
 
 def _convert_last_writer(account: Account) -> dict[str, str] | None:
-    manager = account.status.manager if account.status and account.is_renewed_last else ""
-    writer = account.renewer
+    manager, writer = account.manager_of_renewal, account.renewer
     if writer is None and not manager:
         return None
     return {**_convert_writer(writer or Writer()), "manager": manager}

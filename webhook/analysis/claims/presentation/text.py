@@ -377,14 +377,10 @@ def _list_acquisition(account: Account) -> Iterator[Line]:
 
 
 def _describe_writer(account: Account) -> str:
-    status, read = account.status, account.history.read
+    manager, read = account.manager_of_renewal, account.history.read
     who = [f"as a read at {format_clock(read.at, account.now)} shows"] if read is not None else []
     who += [f"by {describe_writer(account.renewer)}"] if account.renewer else []
-    who += (
-        [f"field manager {format_name(status.manager)}"]
-        if status and status.manager and account.is_renewed_last
-        else []
-    )
+    who += [f"field manager {format_name(manager)}"] if manager else []
     return f", {', '.join(who)}" if who else ""
 
 

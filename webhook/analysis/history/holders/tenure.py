@@ -75,6 +75,8 @@ class Tenure(Struct):
     """The last renewal by the holder; None before the first one that was seen."""
     is_own_claimed: bool = False
     """Only the clock of its writer dates `last_renewal`."""
+    renewed_under: str = ""
+    """The field manager of `last_renewal_write`, as the state that it made says; "" if that says none."""
     has_unseen_renewals: bool = False
     """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     manager: str = ""
@@ -152,10 +154,10 @@ class Tenure(Struct):
         if self.previous == self.holder:
             self.previous = ""
 
-    def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
+    def begin_with_renewal(self, write: Write, manager: str, before: "Tenure") -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
         self.processes.begin_with_renewal(before.processes)
-        self.last_renewal_write = write
+        self.last_renewal_write, self.renewed_under = write, manager
 
     def merge_concurrent_process(self, newcomer: "Tenure") -> None:
         """Add another process that renews under its name, and had been taken for the next holder."""
@@ -191,9 +193,10 @@ class Tenure(Struct):
         """Remember a renewal, whoever made it."""
         self.last_extension = write
 
-    def renew(self, at: int, write: Write) -> None:
-        """Remember a renewal by its own process, of which the input shows when it was made."""
+    def renew(self, at: int, write: Write, manager: str = "") -> None:
+        """Remember a renewal by its own process, of which the input shows when it was made, and its field manager."""
         self.last_renewal, self.last_renewal_write, self.is_own_claimed = at, write, write.is_claimed
+        self.renewed_under = manager
         self.has_unseen_renewals = self.is_last_by_other = False
 
     def renew_hidden(self, at: int) -> None:

@@ -81,8 +81,13 @@ def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
 
 def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
     """Return whether the field manager of an API server that chose a holder also made the last renewal."""
-    manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
+    manager = _find_manager(history)
     return tenure.is_chosen and manager != "" and manager == tenure.beginning.manager
+
+
+def _find_manager(history: LeaseHistory) -> str:
+    """Return the field manager of the last renewal, as the present state says; "" if it says none."""
+    return find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
 
 
 def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
@@ -94,8 +99,8 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     if not is_release(state.new):
         tenure.note_renew_times(state.old, state.new, at)
     history.clock_steps.take(last_at, at, before, tenure.clock.ahead_at_last)
+    manager = _find_manager(history)
     if not (writer and writer.user):
-        manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
         tenure.follow_manager(manager)
     is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
@@ -108,7 +113,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     doubt = _measure_doubt(last, step.write, at)
     # Another clock dates it, or the holder took the lease anew, as one does that does not know its own name.
     is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)
-    tenure.renew(at, step.write)
+    tenure.renew(at, step.write, manager)
     if is_restarted:
         history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
@@ -138,4 +143,5 @@ def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None
     if not is_expired and step.history.kind is not InputKind.REVIEW and step.write.is_dated:
         step.history.renewals.note_gap(at, is_claimed=step.write.has_claimed_time)
     end_tenure(step, tenure.last_renewal if is_expired else at, how)
-    begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
+    following = begin_tenure(step, tenure.holder, at, how, writer)
+    following.begin_with_renewal(step.write, _find_manager(step.history), tenure)
