@@ -433,3 +433,24 @@ def test_a_command_in_the_holders_pod_may_be_the_holder() -> None:
         lane.marks[0].text
         == f"{db.identity} released it, or was removed as the holder: shop/db from pod db-0 wrote that"
     )
+
+
+def test_a_lease_that_was_created_without_renewtime_need_not_be_held() -> None:
+    server = FakeServer()
+    spec = {"holderIdentity": "a_1", "leaseDurationSeconds": 15, "acquireTime": None, "leaseTransitions": 0}
+    server.write("shop/db", spec, "gitops", "gitops", "")
+    server.wait(4)
+    server.elector("a", "shop/db").renew()
+    assert texts(read_log(server)) == [
+        ("unrecorded", 0.0, "not recorded: a_1 is named as its holder, and the lease has no renewTime"),
+        ("held", 4.0, "held by a_1"),
+    ]
+
+
+def test_a_lease_whose_renewtime_was_removed_is_held_until_it_expires() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    other = server.elector("b", "shop/other")
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "renewTime": None}, "editor", "admin", "")
+    other.lead(4)
+    assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [("held", 0.0)]

@@ -50,7 +50,7 @@ from webhook.analysis.timeline.model import (
 )
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
-from webhook.kubernetes.times import DAY, SECOND, format_length, format_micro_time, parse_stamp
+from webhook.kubernetes.times import DAY, SECOND, format_length, format_micro_time, normalize, parse_stamp
 
 SETTLED_AFTER: Final = 10 * SECOND
 """By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
@@ -67,6 +67,7 @@ _KIND_OF_TAKING: Final = {
 _HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
 _BY_FIRST_STATE: Final = "as the first state that was seen says"
 _UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
+_NO_RENEWAL: Final = "the lease has no renewTime"
 _UNKNOWN_TIME: Final = "the input does not show when"
 _DATE: Final = "2026-11-22"
 _TIME: Final = "2026-11-22T12:00:00.000000Z"
@@ -275,7 +276,15 @@ class LeaseLane(Struct):
             return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
         if tenure is not None and self._is_renewal_unknown(tenure):
             return SpanKind.UNRECORDED, f"{format_name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
+        if tenure is not None and tenure.holder and self._is_without_renewal(tenure):
+            return SpanKind.UNRECORDED, f"{format_name(self.holder)} is named as its holder, and {_NO_RENEWAL}"
         return SpanKind.HELD, ""
+
+    def _is_without_renewal(self, tenure: Tenure) -> bool:
+        """Return whether nothing shows that the lease was ever renewed: some electors take such a lease at once."""
+        spec = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC
+        is_renewed = tenure.last_renewal_write is not None or tenure.renewed_by_other is not None
+        return normalize(spec.renew_time) is None and tenure.inherited is None and not is_renewed
 
     def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
