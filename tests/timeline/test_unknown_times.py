@@ -454,3 +454,17 @@ def test_a_lease_whose_renewtime_was_removed_is_held_until_it_expires() -> None:
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "renewTime": None}, "editor", "admin", "")
     other.lead(4)
     assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [("held", 0.0)]
+
+
+def test_a_lease_lasts_again_as_before_it_was_shortened_once_that_is_undone() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.log.clear()
+    a.renew()
+    for seconds in (3600, 5, 3600):
+        server.wait(1)
+        edit_duration(server, seconds)
+    server.wait(6)
+    a.renew()
+    assert [kind for kind, *_ in texts(read_log(server))] == ["held"]

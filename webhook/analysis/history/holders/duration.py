@@ -23,6 +23,10 @@ class HeldDuration(Struct, frozen=True):
         """Seconds that it lasts at least: less than `seconds` if who wrote fewer may be its holder."""
         return self.seconds if self.shorter is None or self.seconds is None else min(self.seconds, self.shorter)
 
+    def would_change(self, seconds: int | None) -> bool:
+        """Return whether a state of so many seconds says another thing than what is known."""
+        return seconds != self.seconds or self.shorter not in {None, seconds}
+
     def confirm(self) -> "HeldDuration":
         """Return what holds after a renewal that kept the duration, or whose holder wrote it."""
         return HeldDuration(self.seconds)

@@ -222,7 +222,7 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
     is_renewed = state.has_other_renew_time and not is_duration_by_another(state.entries)
     if is_renewed:
         tenure.held_duration = tenure.held_duration.confirm()
-    if tenure.duration != new.lease_duration_seconds:
+    if tenure.held_duration.would_change(new.lease_duration_seconds):
         is_begun = any(one.kind is EventKind.ACQUIRED for one in step.events)
         is_same_write = state.has_other_renew_time or is_begun or state.is_gap
         if not is_same_write and is_last_renewal_known(step, tenure):
