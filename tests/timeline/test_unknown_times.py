@@ -468,3 +468,33 @@ def test_a_lease_lasts_again_as_before_it_was_shortened_once_that_is_undone() ->
     server.wait(6)
     a.renew()
     assert [kind for kind, *_ in texts(read_log(server))] == ["held"]
+
+
+def write_in_after_release(server: FakeServer) -> None:
+    """Have someone write a holder into a lease that was released, and leave renewTime as it was."""
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    a.release()
+    server.wait(5)
+    spec = {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1", "leaseDurationSeconds": 15}
+    server.write("shop/db", spec, "gitops", "gitops", "")
+    server.elector("c", "shop/other").lead(20)
+
+
+def test_who_is_written_in_without_a_renewal_holds_a_lease_for_as_long_as_since_its_release() -> None:
+    server = FakeServer()
+    write_in_after_release(server)
+    assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [
+        ("held", 0.0),
+        ("leaderless", 10.0),
+        ("held", 15.0),
+        ("overdue", 25.0),
+    ]
+
+
+def test_whether_who_is_written_in_holds_it_is_unknown_where_the_release_is_not_shown() -> None:
+    server = FakeServer()
+    write_in_after_release(server)
+    *_, released, _ = (number for number, one in enumerate(server.log) if one["objectRef"]["name"] == "db")
+    del server.log[released - 2 : released]  # the release follows a state that the log does not have
+    assert next(kind for kind, _, sentence in texts(read_log(server)) if "b_1" in sentence) == "unrecorded"

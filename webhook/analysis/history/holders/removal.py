@@ -19,6 +19,8 @@ class Removal(Struct, frozen=True):
     """False if another writer removed the holder; None if it was not removed, or if that cannot be known."""
     is_field_gone: bool = False
     """The field of the holder is gone: most clients empty it when they release a lease."""
+    is_renewal: bool = False
+    """It set another renewTime, as most clients do when they release a lease."""
     is_under_other_manager: bool = False
     """The field manager is not that of the holder's renewals, and the writer may be the holder."""
     elsewhere: Elsewhere | None = None

@@ -238,7 +238,13 @@ class Tenure(Struct):
         self.is_last_by_other = True
 
     def inherit(self, before: "Tenure") -> None:
-        """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
+        """Take over the last renewal before it: who wrote this one in left the lease to expire as it was.
+
+        That is the last one of the holder before, or the removal of that.
+        """
+        if before.removal.is_renewal and before.ended is not None:
+            self.inherited, self.last_extension = before.ended.at, before.ended
+            return
         self.inherited, self.last_extension = before.kept_until, before.last_extension
         self.has_unseen_renewals = before.has_unseen_renewals
 
@@ -285,11 +291,18 @@ class Tenure(Struct):
         self.step_down = self.step_down.follow(old, new, write, writer)
 
     def note_removal(
-        self, writer: Writer | None, manager: str, *, is_field_gone: bool, elsewhere: Elsewhere | None
+        self,
+        writer: Writer | None,
+        manager: str,
+        *,
+        is_field_gone: bool,
+        is_renewal: bool,
+        elsewhere: Elsewhere | None,
     ) -> None:
         """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
 
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
+        `is_renewal`: it set another renewTime.
         `elsewhere`: it came from another address than the renewals of the pod whose token it had.
         """
         is_own = self.is_by(writer, manager, self.manager)
@@ -301,6 +314,7 @@ class Tenure(Struct):
             manager,
             is_own=None if is_doubtful else is_own,
             is_field_gone=is_field_gone,
+            is_renewal=is_renewal,
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
             elsewhere=elsewhere,
         )

@@ -13,7 +13,7 @@ from webhook.analysis.history.holders.beginning import RequestsBefore, is_renami
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
-from webhook.analysis.history.status import find_manager_of_holder, find_manager_of_renewal
+from webhook.analysis.history.status import find_manager_of_holder, find_manager_of_renewal, is_release
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, report_expiry
 from webhook.analysis.inputs.items import Writer
@@ -27,13 +27,20 @@ def claim(step: Step, state: NextState) -> None:
     """Begin the tenure of a holder that was written into a free lease."""
     _note_last_manager(step, state.known)
     step.history.succession.forget_nameless()
-    how = step.history.vacancy.how
+    how, before = step.history.vacancy.how, step.history.latest_tenure
     began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
     following = begin_tenure(step, state.holder, state.at, began, state.writer)
     _note_requests_before(step, following, state.writer)
+    # Who is written into a lease that stays released does not hold it.
+    is_held = state.new.renew_time is not None and not is_release(state.new)
+    is_left = is_held and not state.has_other_renew_time
     if how is Handover.UNKNOWN:
         # Before the input showed it again without a holder, another process may have held it.
         following.forget_previous()
+        if is_left:
+            following.resume(state.at, is_seen=False, is_claimed=step.write.is_claimed)
+    elif is_left and before is not None and before.ended is not None:
+        following.inherit(before)
 
 
 def take_from_holder(step: Step, state: NextState) -> None:
@@ -69,7 +76,10 @@ def release(step: Step, state: NextState) -> None:
     if holder:
         manager, is_field_gone = find_manager_of_holder(state.entries, state.known), state.new.holder_identity is None
         elsewhere = history.requests.find_elsewhere(state.seen)
-        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone, elsewhere=elsewhere)
+        is_renewal = state.has_other_renew_time and state.new.renew_time is not None
+        holder.note_removal(
+            state.writer, manager, is_field_gone=is_field_gone, is_renewal=is_renewal, elsewhere=elsewhere
+        )
     end_tenure(step, state.at, Handover.RELEASED, state.writer)
     if holder and holder.removal.may_be_by_another:
         history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
