@@ -447,9 +447,10 @@ def test_a_lease_that_was_created_without_renewtime_need_not_be_held() -> None:
     ]
 
 
-def test_a_lease_whose_renewtime_was_removed_is_held_until_it_expires() -> None:
+@pytest.mark.parametrize("seconds", [0, 10], ids=["as it was taken", "after renewals"])
+def test_a_lease_whose_renewtime_was_removed_is_held_until_it_expires(seconds: float) -> None:
     server = FakeServer()
-    server.elector("a", "shop/db").lead(10)
+    server.elector("a", "shop/db").lead(seconds)
     other = server.elector("b", "shop/other")
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "renewTime": None}, "editor", "admin", "")
     other.lead(4)

@@ -276,15 +276,17 @@ class LeaseLane(Struct):
             return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
         if tenure is not None and self._is_renewal_unknown(tenure):
             return SpanKind.UNRECORDED, f"{format_name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
-        if tenure is not None and tenure.holder and self._is_without_renewal(tenure):
+        if tenure is not None and self.holder and self._is_without_renewal(tenure):
             return SpanKind.UNRECORDED, f"{format_name(self.holder)} is named as its holder, and {_NO_RENEWAL}"
         return SpanKind.HELD, ""
 
     def _is_without_renewal(self, tenure: Tenure) -> bool:
         """Return whether nothing shows that the lease was ever renewed: some electors take such a lease at once."""
-        spec = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC
-        is_renewed = tenure.last_renewal_write is not None or tenure.renewed_by_other is not None
-        return normalize(spec.renew_time) is None and tenure.inherited is None and not is_renewed
+        spec, held = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC, self.spans.present
+        if normalize(spec.renew_time) is not None or (held and held.kind is SpanKind.HELD and held.tenure is tenure):
+            return False  # a renewTime that was removed had been written
+        signs = (tenure.last_renewal_write, tenure.renewed_by_other, tenure.inherited, tenure.beginning.renew_time)
+        return all(one is None for one in signs)
 
     def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
