@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import text
 from tests.factories import put
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import View, advise, follow_log, follow_watch
+from tests.history.observing import View, advise, follow_both, follow_log, follow_watch
 from tests.inputs.test_related_writes import write_event
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.assemble import make_account
@@ -328,3 +328,48 @@ def test_a_kubelet_with_two_addresses_has_none_that_says_something() -> None:
     server = come_back()
     server.log[3]["sourceIPs"] = ["10.9.9.9"]
     assert "Same address" not in explain_node(server)
+
+
+def renewed_by_another_meanwhile(every: int = 10, last: int = 0) -> FakeServer:
+    """The kubelet of n1 is silent for two minutes, in which an agent on another node renews its lease."""
+    server = silent(0)
+    node = server.elector("n1", "kube-node-lease/n1", user=KUBELET, retry=10, duration=40)
+    agent = server.elector("hub-m1", "kube-node-lease/n1", user="system:serviceaccount:kube-system:hub", duration=40)
+    node.identity = agent.identity = "n1"
+    node.pod = ""
+    for _ in range(100 // every):
+        server.wait(every)
+        agent.renew()
+    server.wait(20 + last)
+    for _ in range(4):
+        node.renew()
+        server.wait(10)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_both], ids=["log", "both"])
+@pytest.mark.parametrize(
+    ("server", "expired"),
+    [
+        (renewed_by_another_meanwhile(), ""),
+        (renewed_by_another_meanwhile(every=50), "11:08:20Z: the lease expired, and no one took it"),
+        (renewed_by_another_meanwhile(last=30), "11:10:00Z: the lease expired, and no one took it"),
+    ],
+    ids=["in time", "too rarely", "and stopped too early"],
+)
+def test_a_lease_that_another_renews_in_place_of_its_holder_lives(
+    follow: View, server: FakeServer, expired: str
+) -> None:
+    histories = follow(server)
+    output = text(make_account(histories, histories.leases[NODE], server.now))
+    assert [line for line in output.splitlines() if "the lease expired" in line] == ([expired] if expired else [])
+
+
+def test_who_renews_in_place_of_a_silent_kubelet_leads_nothing() -> None:
+    server = renewed_by_another_meanwhile()
+    histories = follow_log(server)
+    output = text(make_account(histories, histories.leases[NODE], server.now))
+    assert "as if each led" not in output
+    renewed = "from 11:07:50Z to 11:09:20Z kube-system/hub from pod hub-m1 renewed it as n1 (10 renewals)"
+    assert f"{renewed}, while system:node:n1 did not, from 11:07:40Z to 11:09:40Z" in output
+    assert "longest gap between two by the same holder: 20 s" in output

@@ -53,11 +53,23 @@ class Silence(Struct, frozen=True):
     """By how much longer it may have been: a write is stored between its request and its answer, or in a second."""
     is_claimed: bool = False
     """Only the clock of the writer dates the renewals around it."""
+    rest: tuple[int, int] | None = None
+    """The longest time in it without a renewal by anyone, if others renewed in its holder's place; else None."""
 
     @property
     def length(self) -> int:
         """Microseconds."""
         return self.end - self.start
+
+    @property
+    def expired_at(self) -> int | None:
+        """When the lease expired in it, in microseconds since 1970; None if it did not, or its duration is not known.
+
+        A lease lives on while anyone renews it.
+        """
+        start, end = self.rest or (self.start, self.end)
+        expiry = (self.duration or 0) * SECOND
+        return start + expiry if expiry and end - start >= expiry else None
 
     @property
     def last_quarter_start(self) -> int:
@@ -98,11 +110,19 @@ class Renewals(Struct):
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
-    def add(self, at: int, duration: int | None = None, doubt: int = 0, *, is_claimed: bool = False) -> int | None:
+    def add(
+        self,
+        at: int,
+        duration: int | None = None,
+        doubt: int = 0,
+        *,
+        is_claimed: bool = False,
+        rest: tuple[int, int] | None = None,
+    ) -> int | None:
         """Take in one renewal after another; return the microseconds of a silence before it.
 
-        `duration` is how many seconds the lease lasted until then, `doubt` that of a silence before it. `is_claimed`:
-        its writer's clock alone dates it.
+        `duration` is how many seconds the lease lasted until then, `doubt` and `rest` those of a silence before it.
+        `is_claimed`: its writer's clock alone dates it.
         """
         self.count += 1
         if self.last is None or is_claimed != self.is_last_claimed:
@@ -114,12 +134,12 @@ class Renewals(Struct):
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
             return None
         gap, longest = at - self.last, self.longest_usual
-        self.longest = max(self.longest, gap)
+        self.longest = max(self.longest, gap if rest is None else rest[1] - rest[0])
         self.latest.append(gap)
         self.of_holder.append(gap)
         is_silence = longest is not None and gap > longest
         if longest is None or is_silence:
-            silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed=is_claimed)
+            silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed, rest)
             (self.silences if is_silence else self._early).append(silence)
         if not is_silence:
             self.intervals.append(gap)

@@ -54,7 +54,7 @@ def describe_delay(
     if habit := _describe_irregularity(history, missed):
         why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
     other_clock = _describe_other_clock(history, missed)
-    has_expired = missed.length >= (missed.duration or 0) * SECOND and not other_clock
+    has_expired = missed.expired_at is not None and not other_clock
     none = "no API server chose another holder" if missed.tenure.is_coordinated else "no one took it"
     risk = f" The lease expired, and {none}." if has_expired else ""
     if missed.duration == DEFAULT_DURATION:
@@ -115,7 +115,8 @@ def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, n
     """Return the claim that a holder renewed late, and why."""
     since = f", from {format_clock(missed.start, now)} on{' by its own clock' if missed.is_claimed else ''}"
     is_beat = history.is_heartbeat
-    is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
+    is_outlasted = missed.longest < (missed.duration or 0) * SECOND or (missed.rest and missed.expired_at is None)
+    is_harmless = is_beat and is_outlasted
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure, now=now)
     advice = replace(step, sentence=f"{_describe_end_of_refusals(history, missed, now)}{step.sentence}")

@@ -113,20 +113,41 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
     is_in_turns = tenure.processes.renews_in_turns
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
+    as_leaders = "" if history.is_heartbeat else ", as if each led"
     message = (
         f"one identity, {format_name(tenure.holder)}, {used} by several processes "
-        f"that {renew} in turn, at least {who}, as if each led"
+        f"that {renew} in turn, at least {who}{as_leaders}"
     )
+    in_place = _describe_one_in_place(history, tenure, now)
     return make_claim(
         history,
         "identity-shared",
-        Severity.ERROR if is_in_turns else Severity.WARNING,
-        message if is_in_turns else _describe_following(tenure, now),
+        Severity.ERROR if is_in_turns and not (in_place and history.is_heartbeat) else Severity.WARNING,
+        (in_place or message) if is_in_turns else _describe_following(tenure, now),
         advise_after_sharing(history, tenure),
         "shared-identity",
         over_since=None if is_unknown else over,
         arguments={"identity": find_identity(tenure)},
     )
+
+
+def _describe_one_in_place(history: LeaseHistory, tenure: Tenure, now: int) -> str:
+    """Say that another process renewed while the holder's own did not, and that this went on; "" if it was not so."""
+    own, sharers = tenure.processes.own, tenure.processes.sharers
+    if own is None or len(sharers) != 1:
+        return ""
+    other = tenure.processes.others[sharers[0]]
+    for silence in history.renewals.silences:
+        is_its = history.find_tenure_of_silence(silence) is tenure and silence.rest is not None
+        if is_its and silence.start < other.first and other.last < silence.end:
+            first, last, start, end = (
+                format_clock(one, now) for one in (other.first, other.last, silence.start, silence.end)
+            )
+            return (
+                f"from {first} to {last} {describe_writer(sharers[0])} renewed it as {format_name(tenure.holder)} "
+                f"({format_count(other.count, 'renewal')}), while {describe_writer(own)} did not, from {start} to {end}"
+            )
+    return ""
 
 
 def _count_renewals(tenure: Tenure, writer: Writer) -> str:

@@ -45,7 +45,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.clock import SetBack
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure, find_latest_pair, with_previous
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
-from webhook.analysis.history.renewals import DEFAULT_DURATION
+from webhook.analysis.history.renewals import DEFAULT_DURATION, Silence
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState
 from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.findings import ReportFinding, Severity
@@ -529,13 +529,20 @@ def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
             yield silence.start, f"it was not renewed for {format_length(silence.length)}"
             yield silence.end, "it was renewed again"
             continue
-        expiry = (silence.duration or 0) * SECOND
-        if silence.length >= expiry:
+        if silence.expired_at is not None:
             is_chosen = history.lease is not None and bool(history.lease.spec.strategy)
             none = "no API server chose another holder" if is_chosen else "no one took it"
-            yield silence.start + expiry, f"the lease expired, and {none}"
-        yield silence.start, f"the holder did not renew it for {format_length(silence.length)}"
-        yield silence.end, "the holder renewed it again"
+            yield silence.expired_at, f"the lease expired, and {none}"
+        who = _describe_silent(history, silence)
+        yield silence.start, f"{who} did not renew it for {format_length(silence.length)}"
+        yield silence.end, f"{who} renewed it again"
+
+
+def _describe_silent(history: LeaseHistory, silence: Silence) -> str:
+    """Name who did not renew: the process, where another one renewed as the same holder meanwhile."""
+    tenure = history.find_tenure_of_silence(silence) if silence.rest is not None else None
+    own = tenure.processes.own if tenure is not None else None
+    return describe_writer(own) if own is not None else "the holder"
 
 
 def _group_by_tenure(
