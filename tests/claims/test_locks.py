@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.claims.accounts import account, text
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import START, FakeServer
 from tests.history.observing import follow_log, follow_watch
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.history.follow import ClusterHistory
@@ -105,3 +105,49 @@ def test_a_task_that_another_one_removed_may_have_been_followed_late() -> None:
     server.wait(40)
     server.elector("task-9", "shop/db", pod="task-9").lead(4)
     assert "taken-late" in {found.check for found in account(follow_log(server), server.now).findings}
+
+
+def mutex(*, at_rest: float = 60, asks_for: float = 0, manager: str = "plugin") -> FakeServer:
+    """A plugin takes a lease for single tasks of its pods, under one account, and releases it within a second."""
+    server = FakeServer(now=START + 100_000)
+    for number in range(8):
+        plugin = server.elector(f"task-{number}", "shop/db", duration=1, manager="plugin")
+        plugin.pod = ""
+        if number == 7:
+            server.wait(at_rest - asks_for)
+            while asks_for > 0:
+                plugin.ask()
+                server.wait(2)
+                asks_for -= 2
+        plugin.ask()
+        server.wait(0.01)
+        plugin.take()
+        server.wait(0.4)
+        plugin.manager = manager
+        plugin.release()
+        server.wait(1.59)
+    server.wait(10)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
+def test_a_lock_that_no_one_asked_for_was_not_taken_late(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    output = text(account(follow(mutex()), mutex().now))
+    assert "taken-late" not in output
+    assert "taken and given up again and again (at least 8 times, each time held for up to" in output
+
+
+def test_a_lock_is_taken_late_by_who_asked_for_it_for_long() -> None:
+    server = mutex(asks_for=40)
+    assert "taken-late" in text(account(follow_log(server), server.now))
+
+
+def test_in_a_watch_who_takes_and_releases_within_a_second_may_have_done_both() -> None:
+    output = text(account(follow_watch(mutex()), mutex().now))
+    assert "task-3_1 released it, or was removed" in output
+    assert "was removed from it" not in output
+
+
+def test_a_log_says_that_the_account_that_wrote_a_holder_in_wrote_it_out() -> None:
+    output = text(account(follow_log(mutex()), mutex().now))
+    assert "shop/db wrote task-3_1 out of it" in output

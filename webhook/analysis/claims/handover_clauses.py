@@ -361,8 +361,10 @@ def describe_ending(tenure: Tenure) -> str:
         return f"{describe_writer(remover)} removed {holder} as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
-        return f"{describe_writer(tenure.removal.writer)} removed {holder} from it"
-    if tenure.is_only_named and not tenure.removal.is_own and not is_removed_by_taker(tenure):
+        removed = "wrote {} out of it" if is_removed_by_taker(tenure) else "removed {} from it"
+        return f"{describe_writer(tenure.removal.writer)} {removed.format(holder)}"
+    is_hint = bool(tenure.removal.manager) and not is_removed_by_taker(tenure)
+    if tenure.is_only_named and not tenure.removal.is_own and is_hint:
         return f"{holder} was removed from it"
     return f"{holder} {_describe_release(tenure)}"
 

@@ -171,8 +171,11 @@ def _goes_on(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> bool:
 
 
 def is_used_as_lock(tenures: Sequence[Tenure]) -> bool:
-    """Return whether many holders took a lease and gave it up again, and none of them renewed it."""
-    ended = [one for one in tenures if one.until is not None]
+    """Return whether many holders took a lease and gave it up again, and none of them renewed it.
+
+    Who wrote the one that held it when the input begins is not shown.
+    """
+    ended = [one for one in tenures if one.until is not None and one.began is not Handover.SEEN]
     is_unrenewed = not any(one.processes.renewals for one in tenures)
     return len(ended) >= FREQUENT and is_unrenewed and all(_is_given_up(one) for one in ended)
 
@@ -184,8 +187,15 @@ def _is_given_up(tenure: Tenure) -> bool:
 
 
 def is_removed_by_taker(tenure: Tenure) -> bool:
-    """Return whether the field manager that wrote a holder in removed it."""
-    return bool(tenure.removal.manager) and tenure.removal.manager == tenure.beginning.manager
+    """Return whether who wrote a holder in removed it: of the same account, or else of the same field manager.
+
+    The stamp of a second write in one second is that of the first one, so a watch may not show who made it.
+    """
+    taker, remover, manager = tenure.processes.taken_by, tenure.removal.writer, tenure.beginning.manager
+    may_be_its = not manager or tenure.removal.manager in {"", manager}
+    if taker is not None and remover is not None and remover.user:
+        return taker.is_same(remover) and may_be_its
+    return bool(manager) and may_be_its
 
 
 def name_taking(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:

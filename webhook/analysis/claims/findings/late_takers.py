@@ -16,7 +16,7 @@ from webhook.analysis.claims.evidence.other_leases import describe_conflicts
 from webhook.analysis.claims.evidence.unasking_pods import find_bound
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
-from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.handovers import find_duration_edit, is_used_as_lock
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name, format_times_after
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
@@ -49,6 +49,8 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
         for before, one in pairwise(history.tenures)
         if _measure_lateness(history, before, one) is not None and not _has_duration_edit(history, before, one)
     ]
+    if is_used_as_lock(history.tenures):
+        late = [one for one in late if _has_waited(one)]
     if _is_mostly_free(history, late):
         return  # no one waits for a lock between two tasks
     previous = {id(after): before for before, after in pairwise(history.tenures)}
@@ -70,6 +72,15 @@ def _is_mostly_free(history: LeaseHistory, late: Sequence[Tenure]) -> bool:
         and before.removal.is_own is not False
         for before, after in pairs
     )
+
+
+def _has_waited(after: Tenure) -> bool:
+    """Return whether a log shows that a process asked for a lease long before it took it, or may have.
+
+    Who asks for a lock only when it has a task finds that at rest.
+    """
+    asked = after.requests_before
+    return asked.since is not None and (asked.is_cut or after.since - min(asked.times, default=0) > SHORTEST)
 
 
 def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:

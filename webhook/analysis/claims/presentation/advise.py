@@ -69,6 +69,7 @@ from webhook.analysis.claims.handovers import (
 from webhook.analysis.claims.words import (
     describe_user,
     describe_writer,
+    format_bound,
     format_clock,
     format_count,
     format_name,
@@ -77,6 +78,7 @@ from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.holders.tenure import API_SERVER
+from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
@@ -185,7 +187,8 @@ def _advise_while_free(account: Account) -> Advice:
         after = advise_after_refusal(history, refusal, account.now)
         sentence = f"The lease is free, and all who asked for it since were refused. {after.sentence}"
         return replace(after, sentence=sentence)
-    if (free := _measure_vacancy(account)) is not None:
+    is_lock = is_used_as_lock(history.tenures)
+    if not is_lock and (free := _measure_vacancy(account)) is not None:
         sentence = (
             f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
             "waiting, for example; their logs and the audit log show which. To see the pods:"
@@ -196,7 +199,21 @@ def _advise_while_free(account: Account) -> Advice:
     if latest is not None and is_unasked and is_gone(account.pods.deletions, latest):
         sentence = "The pod of its last holder was deleted, and the log has no other that asks. See whether any runs:"
         return Advice(sentence, f"{where} get pods,events")
+    if is_lock:
+        return _advise_on_lock(history, "No one holds it now. It was")
     return Advice("A replica that runs, and may write it, can take the lease at once:", f"{where} get pods")
+
+
+def _advise_on_lock(history: LeaseHistory, start: str) -> Advice:
+    """Say that a lease is used as a lock, how often, and for how long each holder had it at most."""
+    lengths = [one.until - one.since for one in history.tenures if one.until is not None]
+    is_exact = all(one.is_exact and (one.ended is None or one.ended.is_exact) for one in history.tenures)
+    longest = format_bound(max(lengths) + (0 if is_exact else SECOND))
+    sentence = (
+        f"{start} taken and given up again and again (at least {len(lengths)} times, each time held for {longest}), "
+        "and not renewed: as a lock for single tasks, and not by a leader. If that is meant, no action is needed."
+    )
+    return Advice(sentence)
 
 
 def _advise_on_foreign_strategy(account: Account) -> Advice | None:
@@ -397,11 +414,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
-        sentence = (
-            "It is taken and given up again and again, and not renewed: as a lock for single tasks, "
-            "and not by a leader. If that is meant, no action is needed."
-        )
-        return Advice(sentence)
+        return _advise_on_lock(history, "It is")
     why = "More time has passed since its last renewal than between most renewals. "
     if history.renewals.count < 2:
         why = "The input does not show two renewals by the same process. "
