@@ -258,7 +258,7 @@ def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
     mike.release()
     db.lead(4)
     output = text(account(follow_log(server), server.now))
-    assert "db-0_1 took it (shop/db from pod db-0) after mike removed maintenance_1 from it" in output
+    assert "db-0_1 took it (shop/db from pod db-0) after mike wrote maintenance_1 out of it" in output
     assert "maintenance_1 released it" not in output
 
 

@@ -16,6 +16,7 @@ _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Parts of the metadata that no write changes."""
 _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
 _FIELDS: Final = frozenset(LeaseSpec.__struct_encode_fields__)
+_ELECTION: Final = frozenset({"holderIdentity", "renewTime"})
 _GATED: Final = ("preferredHolder", "strategy")
 """Fields that an API server drops without a word unless it takes part in coordinated elections."""
 
@@ -105,6 +106,11 @@ def read_spec_changes(patch: bytes) -> SpecChanges | None:
     """
     changes = _read_changes(patch)
     return None if changes is None or any(changes.get(one) is not None for one in _GATED) else changes
+
+
+def leaves_election(changes: SpecChanges | None) -> bool:
+    """Return whether a patch is known to have left the holder and its renewal as they were."""
+    return changes is not None and not _ELECTION & changes.keys()
 
 
 def _read_changes(patch: bytes) -> SpecChanges | None:

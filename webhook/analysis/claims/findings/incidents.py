@@ -7,6 +7,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, silences
+from webhook.analysis.claims.evidence.sole_writers import find_sole_writer
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
 from webhook.analysis.claims.findings.late_takers import find_late_takers
@@ -121,6 +122,8 @@ def _find_handovers(
     histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, silences.MissedRenewals], now: int
 ) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
+    if find_sole_writer(history) is not None:
+        return  # whoever replaces what it wrote itself takes nothing from anyone
     tenures = list(history.tenures)
     contest = find_contest(tenures)
     yield from [claim_contest(history, contest, now)] if contest else []

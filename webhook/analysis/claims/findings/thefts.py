@@ -17,6 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_writer,
     name_pods,
 )
+from webhook.analysis.claims.evidence.sole_writers import find_sole_manager
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
@@ -242,6 +243,7 @@ def _claim_taking_from_silent(theft: _Theft) -> Claim:
 def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
     is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process
+    is_one = is_one or (theft.after.processes.taken_by is None and find_sole_manager(theft.history) != "")
     severity = Severity.ERROR if theft.after.beginning.is_dated and not is_one else Severity.WARNING
     return _make_claim(theft, severity, _EXPLANATIONS[_classify(theft)](theft))
 
@@ -308,7 +310,7 @@ def _explain_by_other_writer(theft: _Theft) -> _Explanation:
 def _explain_by_unshown_writer(theft: _Theft) -> _Explanation:
     is_led = not _was_left_to_expire(theft.history, theft.after, theft.now)
     renaming = _describe_renaming(theft.after, is_one_name=theft.is_one_name) if is_led else ""
-    manager = _describe_manager(theft.before, theft.after)
+    manager = _describe_sole_manager(theft.history) or _describe_manager(theft.before, theft.after)
     message = f"{theft.sentence}{renaming}. The input does not show who wrote it{manager}"
     command = make_command_for_audit_log(theft.history.namespace, theft.history.name)
     return _Explanation(message, Advice("The audit log shows who wrote it:", command))
@@ -433,6 +435,14 @@ def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     return format_bound(
         left + max(0, latest - before.last_extension.at) + max(0, after.since - after.beginning.write.earliest)
     )
+
+
+def _describe_sole_manager(history: LeaseHistory) -> str:
+    """Say that one field manager wrote all holders, none of which was renewed; "" if that is not so."""
+    manager = find_sole_manager(history)
+    if not manager:
+        return ""
+    return f"; all its holders were written under the field manager {format_name(manager)}, and none renewed it"
 
 
 def _describe_manager(before: Tenure, after: Tenure) -> str:

@@ -49,6 +49,7 @@ from webhook.analysis.claims.evidence.namesakes import find_askers_without_elect
 from webhook.analysis.claims.evidence.related_writes import is_of_node
 from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker
 from webhook.analysis.claims.evidence.rollouts import describe_templates, describe_updates
+from webhook.analysis.claims.evidence.sole_writers import find_sole_manager, find_sole_writer
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
 from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
@@ -336,8 +337,22 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
             "Node. To see whether the Node exists:"
         )
         return Advice(sentence, make_command_for_node(node))
+    if (sole := _describe_sole_writer(history)) is not None:
+        return Advice(f"The lease was deleted. {sole}")
     sentence = "The lease was deleted, and does not exist. Most clients create it the next time they ask:"
     return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+
+
+def _describe_sole_writer(history: LeaseHistory) -> str | None:
+    """Say that one client alone wrote a lease that no one renewed, as tests and tools do; None if others may have."""
+    writer, manager = find_sole_writer(history), find_sole_manager(history)
+    if writer is not None:
+        who = f"Only {describe_writer(writer)} wrote it, and no one else asked for it"
+    elif manager:
+        who = f"It was written under one field manager, {format_name(manager)}"
+    else:
+        return None
+    return f"{who}; no holder renewed it: as by a test, or as a lock, and not by a leader. If so, no action is needed."
 
 
 def _find_node(namespace: str, name: str, lease: Lease | None) -> str:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, is_hidden_write
 from webhook.analysis.inputs.items import Act, InputKind, parse_number
+from webhook.analysis.inputs.patches import leaves_election
 
 
 def place_by_revision(
@@ -57,19 +58,24 @@ def place_late_writes(items: Sequence[DatedItem]) -> list[DatedItem]:
 def mark_unsure_order(items: list[DatedItem]) -> list[DatedItem]:
     """Mark each update before which a write may have been stored that the clock of another API server places after it.
 
-    A log without answers does not show that the state which an update replaced is the one before it.
+    A log without answers does not show that the state which an update replaced is the one before it. What left the
+    holder as it was raises no such doubt.
     """
-    hidden = deque(one.time for one in items if is_hidden_write(one))
+    hidden = deque(one.time for one in items if _may_replace_holder(one))
     before: DatedItem | None = None
     for item in items:
         if not item.is_stored_write:
             continue
-        if is_hidden_write(item):
+        if _may_replace_holder(item):
             hidden.popleft()
-        elif hidden and hidden[0] <= item.time + TOLERANCE and not _follows(item, before):
+        elif not is_hidden_write(item) and hidden and hidden[0] <= item.time + TOLERANCE and not _follows(item, before):
             item.item = replace(item.observation, is_order_unsure=True)
         before = item
     return items
+
+
+def _may_replace_holder(seen: DatedItem) -> bool:
+    return is_hidden_write(seen) and not leaves_election(seen.observation.spec_changes)
 
 
 def _follows(seen: DatedItem, before: DatedItem | None) -> bool:
