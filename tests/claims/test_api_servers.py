@@ -63,3 +63,45 @@ def test_another_lease_of_kube_system_elects(name: str) -> None:
     output = explain(name=name)
     assert "of an API server" not in output
     assert "Most clients create it" in output
+
+
+def renamed(follow: Any, *, is_created_later: bool = True, is_expired: bool = False) -> str:
+    """Return the text about the lease of an API server that is silent, beside that of another one, created later."""
+    server = FakeServer()
+    own, other = (
+        server.elector(f"apiserver-{one * 13}", f"kube-system/apiserver-{one * 13}", user="system:apiserver", pod="")
+        for one in ("x2", "y3")
+    )
+    own.duration = other.duration = 60 if is_expired else 3600
+    if not is_created_later:
+        other.take()
+    own.lead(60)
+    server.wait(20)
+    other.lead(100)
+    for name, host in ((own, "cp-b"), (other, "cp-b.example.com")):
+        for _, _, document in server.events:
+            if document["metadata"]["name"] in name.lease:
+                document["metadata"]["labels"] = {"kubernetes.io/hostname": host}
+    histories = follow(server)
+    return text(make_account(histories, histories.leases["kube-system", NAME], server.now))
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
+def test_of_a_silent_api_server_its_host_is_named_and_who_came_since(follow: Any) -> None:
+    advice = renamed(follow).partition("ADVICE ")[2]
+    assert advice.startswith("This is the lease of an API server (host cp-b), by which no one elects.")
+    assert f"Another one, apiserver-{'y3' * 13} (host cp-b.example.com), was created at 11:08:00Z" in advice
+    assert advice.endswith("-L kubernetes.io/hostname")
+    assert "pod" not in advice
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
+def test_an_api_server_that_ran_before_is_no_new_name(follow: Any) -> None:
+    assert "was created at" not in renamed(follow, is_created_later=False).partition("ADVICE ")[2]
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
+def test_an_expired_lease_of_an_api_server_leads_to_no_pod(follow: Any) -> None:
+    advice = renamed(follow, is_expired=True).partition("ADVICE ")[2]
+    assert "describe pod" not in advice
+    assert advice.endswith("-L kubernetes.io/hostname")

@@ -5,13 +5,18 @@ from typing import Final
 from webhook.admission.rules.change import IDENTITY_LABEL
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.handover_clauses import describe_address_of_end, describe_dating_of_end, describe_ending
-from webhook.analysis.claims.words import describe_writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import is_identity_of_api_server
-from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 API_SERVERS: Final = f"kubectl -n kube-system get leases -l {IDENTITY_LABEL}"
 """Lists the leases of the API servers that run."""
+_HOSTNAME: Final = "kubernetes.io/hostname"
+API_SERVERS_BY_HOST: Final = f"{API_SERVERS} -L {_HOSTNAME}"
+"""Lists them with the hosts that they name."""
 _ENDS: Final = ", as API servers do when they end"
 
 
@@ -41,3 +46,48 @@ def advise_after_end_of_api_server(tenure: Tenure | None) -> Advice:
     if is_own:
         sentence = "No one elects by it, and an API server that ends deletes its own: nothing is missing if one ended."
     return Advice(f"{sentence} To see those that run:", API_SERVERS)
+
+
+def advise_on_silent_server(histories: ClusterHistory, history: LeaseHistory, last: int, now: int) -> Advice:
+    """Return what to do if an API server does not renew its lease since `last`: it may have another name now."""
+    sentence = describe_server(history)
+    later = find_later_servers(histories, history, last)
+    if later:
+        newest = later[-1]
+        name, at = format_name(newest.name), format_clock(newest.tenures[0].since, now)
+        sentence += (
+            f" Another one, {name}{_describe_host(newest)}, was created at {at}: perhaps the same machine under "
+            "another name; the old lease is then not renewed any more."
+        )
+    return Advice(f"{sentence} To see all:", API_SERVERS_BY_HOST)
+
+
+def describe_server(history: LeaseHistory) -> str:
+    """Return what the lease of an API server is, with the host that it names, as a sentence."""
+    return f"This is the lease of an API server{_describe_host(history)}, by which no one elects."
+
+
+def find_later_servers(histories: ClusterHistory, history: LeaseHistory, last: int) -> list[LeaseHistory]:
+    """Return the leases of other API servers that were created after an instant and are renewed, the newest last."""
+    others = histories.index.list_of_namespace(history.namespace)
+    found = [
+        one
+        for one in others
+        if one is not history and is_identity_of_api_server(one.namespace, one.name) and _is_created_after(one, last)
+    ]
+    return sorted(found, key=lambda one: one.tenures[0].since)
+
+
+def _is_created_after(history: LeaseHistory, last: int) -> bool:
+    if not history.tenures or history.lease is None or history.renewals.count < 1 or history.is_deleted:
+        return False
+    first = history.tenures[0]
+    created = parse_stamp(history.lease.metadata.creation_timestamp)
+    is_created = first.began is Handover.CREATED if created is None else created + SECOND > last
+    return first.since > last and is_created
+
+
+def _describe_host(history: LeaseHistory) -> str:
+    """` (host cp-1)`, by the label that API servers write; "" without one."""
+    host = ((history.lease.metadata.labels or {}) if history.lease else {}).get(_HOSTNAME)
+    return f" (host {format_name(host)})" if host else ""

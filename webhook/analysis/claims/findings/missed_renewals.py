@@ -10,6 +10,7 @@ from webhook.analysis.claims.advice.after_silence import advise_after_silence
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence import causes, silences
+from webhook.analysis.claims.evidence.api_servers import advise_on_silent_server
 from webhook.analysis.claims.evidence.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.evidence.failed_writes import describe_last_renewal
 from webhook.analysis.claims.findings.lease_claim import (
@@ -26,6 +27,7 @@ from webhook.analysis.claims.words import (
     format_count,
     format_name,
 )
+from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.follow import ClusterHistory
@@ -194,6 +196,8 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     why = describe_cause(cause)
     message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {why}"
     step = advise_after_silence(cause, history, tenure, now=now)
+    if is_identity_of_api_server(history.namespace, history.name):
+        step = advise_on_silent_server(histories, history, last, now)
     yield make_claim(
         history,
         "renewal-late",

@@ -40,7 +40,12 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
-from webhook.analysis.claims.evidence.api_servers import API_SERVERS, advise_after_end_of_api_server
+from webhook.analysis.claims.evidence.api_servers import (
+    API_SERVERS,
+    API_SERVERS_BY_HOST,
+    advise_after_end_of_api_server,
+    describe_server,
+)
 from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
@@ -140,7 +145,8 @@ def _advise(account: Account) -> Advice:
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _find_pressing_error(account)) is not None:
         return _advise_on_finding(error)
-    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.doubt.unlogged:
+    is_beat = account.is_heartbeat or is_identity_of_api_server(history.namespace, history.name)
+    if status.state is LeaseState.EXPIRED and is_beat and not account.doubt.unlogged:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         advice = _advise_after_expiry(account, status)
@@ -809,6 +815,8 @@ def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
     namespace, lease = account.history.namespace, account.history.lease
     if account.surroundings.renamed_node is not None:
         return account.surroundings.renamed_node.advise()
+    if is_identity_of_api_server(namespace, account.history.name):
+        return Advice(f"{describe_server(account.history)} To see all:", API_SERVERS_BY_HOST)
     if namespace == NODE_LEASES:
         return Advice("See why the node does not report:", make_command_for_node(account.history.name))
     kind, _, owner = (find_owner(lease) if lease else "").partition(" ")
