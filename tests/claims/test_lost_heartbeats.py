@@ -206,3 +206,20 @@ def test_of_one_api_server_whose_lease_was_late_too_the_client_is_not_cleared_an
 def test_the_node_of_a_holder_that_was_heard_is_not_said_to_be_late_with_another_lease(lease: str, said: str) -> None:
     histories = slow_down(lease, has_node=True)
     assert f"{said}; the lease of its node was renewed" in text(account(histories, histories.bounds.until or 0))
+
+
+def test_of_a_watch_it_is_said_that_it_does_not_show_where_the_holder_ran() -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), late=0, on_time=3)
+    assert "(whether the holder ran there is not shown), and 1 other lease" in explain(follow_watch(server), server.now)
+
+
+@pytest.mark.parametrize(("node", "is_said"), [("a1", True), ("b1", False)], ids=["its node", "another node"])
+def test_a_log_that_shows_the_node_of_the_holder_explains_nothing_by_another_node(node: str, is_said: bool) -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), late=0, on_time=3)
+    for event in server.log:
+        extra = event["user"].get("extra", {})
+        if extra.get("authentication.kubernetes.io/pod-name") == ["db-0"]:
+            extra["authentication.kubernetes.io/node-name"] = [node]
+    output = explain(follow_log(server), server.now)
+    assert ("is shown for" in output) is is_said
+    assert "whether the holder ran there" not in output

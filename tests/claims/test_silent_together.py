@@ -256,3 +256,27 @@ def test_a_false_claim_that_processes_fell_silent_is_noticed(plant: Defect) -> N
     assert changed
     assert PREDICATES["silent-together"](facts, claim)
     assert not PREDICATES["silent-together"](facts, changed)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_silent", "is_said"),
+    [(("n1", "n1", "n1"), True, True), (("n1", "n1", "n1"), False, False), (("n1", "n2", "n1"), True, False)],
+    ids=["one node, which is silent", "one node, which goes on", "two nodes"],
+)
+def test_that_all_ran_on_a_node_that_is_silent_is_said(nodes: tuple[str, ...], is_silent: bool, is_said: bool) -> None:
+    shop = Shop()
+    shop.server.nodes = {f"db-{number}": node for number, node in enumerate(nodes)}
+    kubelet = shop.server.elector("n1", "kube-node-lease/n1", user="system:node:n1", pod="", duration=40)
+    kubelet.take()
+    for _ in range(6):
+        shop.work(10)
+        kubelet.renew()
+    for _ in range(6):
+        shop.go_on(10)
+        if not is_silent:
+            kubelet.renew()
+    output = shop.explain()
+    assert "were last answered" in output
+    ran = "All ran on node n1, by their tokens, whose lease was not renewed since either"
+    assert (ran in output) is is_said
+    assert ("The log does not show why" in output) is not is_said

@@ -10,6 +10,9 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.facts import find_claims
 
 SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
+POLICY = (
+    "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'q' denied request: no"
+)
 RESTARTED = "The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"
 
 
@@ -53,3 +56,21 @@ def test_a_pod_that_does_not_ask_again_is_not_known_to_have_restarted() -> None:
     loss = lose(is_written_at_end=True, is_written_at_return=True, returns=False)
     assert "suggests" not in loss.message
     assert "may have restarted" not in loss.advice
+
+
+def test_what_a_later_process_of_the_pod_asked_for_is_not_the_holders() -> None:
+    server, db, others = lead()
+    follower = server.elector("db-1", "shop/db")
+    for _ in range(12):
+        together(2, *others)
+        db.fail_as("db-0_2", 422, POLICY)
+        server.wait(0.01)
+        follower.fail_as(follower.identity, 422, POLICY)
+    server.wait(1)
+    follower.take()
+    together(30, follower, *others)
+    found = account(follow_log(server), server.now)
+    (lost,) = (one for one in found.findings if one.check == "leader-lost")
+    assert "requests for the lease, to hold it as db-0_2: a later process there" in lost.message
+    refusals = [one for one in found.findings if isinstance(one, Claim) and one.check == "write-refused"]
+    assert [one.advice.startswith("The refusals have ended.") for one in refusals] == [True, True]

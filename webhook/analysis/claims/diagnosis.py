@@ -67,6 +67,8 @@ class Diagnosis(Struct, frozen=True):
     is_silent: bool = False
     requests: int = 0
     """How many requests of its pod a log shows while it was silent."""
+    other_name: str = ""
+    """The name for which its pod asked in writes that were not stored, if that is another one: a new process."""
     is_alive: bool = False
     """True if its process renewed another lease meanwhile."""
     may_be_stored: bool = False

@@ -81,7 +81,17 @@ def has_renewed_since_refusals(history: LeaseHistory, refusal: Refusal) -> bool:
     own = [one for one in history.requests.refusals if one.is_denied and one.writer.is_same(refusal.writer)]
     last = max((one.at for one in own), default=refusal.at)
     renewed = (one.last_renewal for one in history.tenures if refusal.writer.is_same(one.processes.own))
-    return not refusal.is_release and max(renewed, default=0) > last
+    return not refusal.is_release and (max(renewed, default=0) > last or _is_over_for_another(history, refusal))
+
+
+def _is_over_for_another(history: LeaseHistory, refusal: Refusal) -> bool:
+    """Return whether another one that was refused alike, with the same words, took the lease after the last refusal."""
+    alike = [one for one in history.requests.refusals if (one.by, one.name) == (refusal.by, refusal.name)]
+    if not refusal.name or any(one.message != refusal.message for one in alike):
+        return False
+    last = max(one.at for one in alike)
+    takers = [one.processes.own for one in history.tenures if one.since > last]
+    return any(one.writer.is_same(taker) for one in alike for taker in takers)
 
 
 def find_quota(message: str) -> str:

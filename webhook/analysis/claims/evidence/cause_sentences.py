@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.words import format_count
+from webhook.analysis.claims.words import format_count, format_name
 
 _SENTENCES: Final = {
     Blame.SERVER: "The API server, or what it asks, was slow or unavailable",
@@ -103,6 +103,9 @@ def _describe_own_side(cause: Diagnosis, holder: str) -> str:
         return f"{_UNANSWERED}: "
     if cause.requests:
         requests = format_count(cause.requests, "request")
+        if cause.other_name:
+            name = format_name(cause.other_name)
+            return f"Its pod made at least {requests} for the lease, to hold it as {name}: a later process there; "
         return f"Its pod made at least {requests} for the lease, none of which renewed it; "
     return f"{_HIDDEN_SIDE if 'refused-rights' in cause.possible_causes else _OWN_SIDE}; "
 

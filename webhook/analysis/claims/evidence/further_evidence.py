@@ -114,9 +114,11 @@ def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosi
     if cause.silent_log or Cause.STOPPED not in cause.possible_causes:
         return cause
     lost = find_lost_heartbeats(evidence.histories, evidence.history, evidence.start, evidence.end)
-    if lost is None:
+    node = evidence.history.find_node_at(evidence.start)
+    if lost is None or (node and not lost.may_concern(node)):
         return cause
-    text = f"{lost.describe(evidence.end)}; {cause.evidence}"
+    is_led = not (node or evidence.history.is_heartbeat)
+    text = f"{lost.describe(evidence.end, is_place_unknown=is_led)}; {cause.evidence}"
     return replace(cause, evidence=text, has_lost_heartbeats=True)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import format_clock, format_count, format_leases
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -27,13 +28,22 @@ class LostHeartbeats(Struct, frozen=True):
     is_least: bool = False
     """Only a sample of very many heartbeats was looked at, so more may have gone on."""
 
-    def describe(self, now: int) -> str:
-        """Say which stopped, for how long, and that others went on; an input may lack renewals."""
+    def may_concern(self, node: str) -> bool:
+        """Return whether the heartbeat of a node is among them, or that of an API server, which any client may use."""
+        return (NODE_LEASES, node) in self.leases or any(namespace != NODE_LEASES for namespace, _ in self.leases)
+
+    def describe(self, now: int, *, is_place_unknown: bool) -> str:
+        """Say which stopped, for how long, and that others went on; an input may lack renewals.
+
+        `is_place_unknown`: on which node the holder ran is not shown.
+        """
         shown = format_leases(self.leases[:_NAMED], len(self.leases))
         others = f"{'at least ' if self.is_least else ''}{format_count(self.gone_on, 'other lease')}"
+        is_of_node = any(namespace == NODE_LEASES for namespace, _ in self.leases)
+        where = " (whether the holder ran there is not shown)" if is_place_unknown and is_of_node else ""
         return (
             f"no renewal of {shown} is shown for {format_length(self.silent_for)} from "
-            f"{format_clock(self.since, now)}, and {others} of nodes and API servers went on"
+            f"{format_clock(self.since, now)}{where}, and {others} of nodes and API servers went on"
         )
 
 

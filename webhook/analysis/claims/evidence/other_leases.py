@@ -85,7 +85,7 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     """Return the cause if most other leases were renewed on time: not known if one of an API server was not."""
     histories, history, compared = evidence.histories, evidence.history, evidence.other_leases
     start, end = evidence.silence.start, evidence.silence.end
-    is_node_silent = _is_node_silent(histories, history, start, end) if is_silent else None
+    is_node_silent = _is_node_silent(histories, history, start, end)
     node = history.find_node_at(start)
     of_node = {
         True: f"; for most of it the lease of its node, {format_name(node)}, was not renewed",
@@ -94,13 +94,21 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     }[is_node_silent]
     others = describe_punctual(compared)
     text = f"{others}{of_node}"
-    silent_node = node if is_node_silent else ""
+    silent_node = node if is_node_silent and is_silent else ""
     if not silent_node and compared.late == 1 and is_identity_of_api_server(*compared.named_late[0]):
         # An API server renews its own lease, for which no client and no network is needed.
         text = f"{others}: the lease of an API server, which its client may have used{of_node}"
         return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), has_late_server=True)
     requests = evidence.request_count or 0
-    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests, silent_node=silent_node)
+    return Diagnosis(
+        Blame.CLIENT,
+        text,
+        own,
+        is_silent=is_silent,
+        requests=requests,
+        other_name=evidence.other_name,
+        silent_node=silent_node,
+    )
 
 
 def _describe_candidate_writes(evidence: SilenceEvidence) -> str:

@@ -158,6 +158,19 @@ class SilenceEvidence:
         until = self.silence.last_quarter_start
         return None if self.tenure is None else self.tenure.processes.count_requests(self.start, until)
 
+    @property
+    def other_name(self) -> str:
+        """The latest other holder that its pod asked for in writes that were not stored; "" if it asked for none."""
+        tenure = self.tenure
+        if tenure is None or self._own_pod is None or not self._own_pod.pod:
+            return ""
+        names = [
+            one.asked_holder
+            for one in self._all_answers
+            if one.asked_holder and tenure.is_by(one.writer) is True and is_under_another_name(tenure, one)
+        ]
+        return names[-1] if names else ""
+
     @cached_property
     def is_heard(self) -> bool | None:
         """Whether an audit log may have a request of its pods meanwhile; None if that cannot be known."""

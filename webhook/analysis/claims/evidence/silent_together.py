@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.heartbeats import is_of_api_server
 from webhook.analysis.history.audit_log.heard import KEPT
 from webhook.analysis.history.follow import ClusterHistory
@@ -36,6 +37,8 @@ class SilentTogether(Struct, frozen=True):
     shown_at: int
     is_only_own: bool
     """Nothing but the leases of API servers was renewed, which these write themselves."""
+    node: str = ""
+    """The node of all of them, as their tokens say, if its own lease was not renewed then either."""
 
 
 def find_silent_together(
@@ -60,7 +63,27 @@ def find_silent_together(
     if not shown:
         return None
     others = [at for key, at in shown.items() if not is_of_api_server(*key)]
-    return SilentTogether(tuple(asking), first, last, until, max(others or shown.values()), is_only_own=not others)
+    return SilentTogether(
+        tuple(asking),
+        first,
+        last,
+        until,
+        max(others or shown.values()),
+        is_only_own=not others,
+        node=_find_silent_node(histories, history, tuple(asking), last),
+    )
+
+
+def _find_silent_node(
+    histories: ClusterHistory, history: LeaseHistory, processes: tuple[Writer, ...], last: int
+) -> str:
+    """Return the node of all of these processes, if its kubelet fell silent by then, too; "" if it did not."""
+    nodes = {history.requests.heard.nodes.get(one, "") for one in processes}
+    node = nodes.pop() if len(nodes) == 1 else ""
+    lease = histories.leases.get((NODE_LEASES, node)) if node else None
+    longest, renewed = (lease.renewals.longest_known, lease.renewals.last) if lease else (None, None)
+    is_due = longest is not None and renewed is not None and histories.bounds.logged_until - renewed > longest
+    return node if is_due and renewed is not None and renewed < last + SECOND else ""
 
 
 def _is_whole(histories: ClusterHistory, history: LeaseHistory) -> bool:

@@ -20,11 +20,15 @@ def describe_silent_together(account: Account) -> str:
     answered = "renewing its own lease" if found.is_only_own else "answering others"
     first, last = format_clock(found.first, now), format_clock(found.last, now)
     when = f"at {first}" if first == last else f"between {first} and {last}"
-    return (
-        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) were last answered {when}, "
-        f"while an API server went on {answered} until {format_clock(found.shown_at, now)}. "
+    why = (
         "The log does not show why: perhaps something that only they share, such as their network, credentials, image, "
         "node or workload, or another API server that they now use"
+    )
+    if found.node:
+        why = f"All ran on node {format_name(found.node)}, by their tokens, whose lease was not renewed since either"
+    return (
+        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) were last answered {when}, "
+        f"while an API server went on {answered} until {format_clock(found.shown_at, now)}. {why}"
     )
 
 

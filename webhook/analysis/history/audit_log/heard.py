@@ -19,6 +19,8 @@ class Heard(Struct):
     """The latest requests of each process, in microseconds since 1970; who is not authenticated is Writer()."""
 
     times: dict[Writer, deque[int]] = field(default_factory=dict)
+    nodes: dict[Writer, str] = field(default_factory=dict)
+    """The node of the pod of each of them, as its token says."""
     forgotten_until: int = 0
     """When a process was last heard that is not kept, because many others were heard later."""
 
@@ -36,7 +38,10 @@ class Heard(Struct):
                 oldest = min(self.times, key=self._find_last)
                 self.forgotten_until = max(self.forgotten_until, self._find_last(oldest))
                 del self.times[oldest]
+                self.nodes.pop(oldest, None)
             times = self.times[who] = deque(maxlen=KEPT)
+        if seen.writer and seen.writer.pod and seen.writer.node:
+            self.nodes[who] = seen.writer.node
         times.append((seen.at or 0) - seen.took)
 
     def _find_last(self, who: Writer) -> int:
