@@ -352,3 +352,30 @@ def test_refusals_of_which_the_first_are_forgotten_began_then_or_earlier(number:
         db.lead(2)
     (line,) = (each for each in text(account(follow_log(server), server.now)).splitlines() if "were refused" in each)
     assert line.endswith(", then or earlier") is is_cut
+
+
+@pytest.mark.parametrize("is_back", [False, True], ids=["one goes on", "both go on"])
+def test_who_goes_on_alone_after_two_shared_a_name_is_named(is_back: bool) -> None:
+    """The first run of a job releases the lease under a name that the second run has as well, and that takes it."""
+    server, (db, *others) = shop()
+    second = server.elector("db-1", "shop/db")
+    second.identity = db.identity = "settlement"
+    together(20, db, *others)
+    for _ in range(8):
+        together(2, db, *others)
+        server.wait(0.1)
+        second.renew()
+    db.release()
+    server.wait(0.5)
+    second.take()
+    for _ in range(15):
+        together(2, second, *others)
+        if is_back:
+            server.wait(0.1)
+            db.renew()
+    shared = claim(server, "identity-shared")
+    alone = "since 11:07:17Z only shop/db from pod db-1 has renewed it as that"
+    assert (alone in shared["text"]) is not is_back
+    assert ("was used until 11:07:16Z by several processes" in shared["text"]) is not is_back
+    output = text(account(follow_log(server), server.now))
+    assert "settlement released it, or was removed (shop/db from pod db-0 wrote that)" in output

@@ -10,9 +10,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.facts import find_claims
 
 SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
-POLICY = (
-    "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'q' denied request: no"
-)
+POLICY = "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no"
 RESTARTED = "The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"
 
 

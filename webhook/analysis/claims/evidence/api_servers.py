@@ -24,7 +24,10 @@ def describe_end(history: LeaseHistory, tenure: Tenure) -> str:
     """Say how a holder lost a lease, or how that of an API server was deleted, and how well that is dated."""
     is_of_server = tenure.is_deleted and is_identity_of_api_server(history.namespace, history.name)
     ending = _describe_deletion(tenure) if is_of_server else describe_ending(tenure)
-    return f"{ending}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
+    who = tenure.removal.writer
+    is_open = tenure.removal.is_own is None and ending.endswith("released it, or was removed")
+    by = f" ({describe_writer(who)} wrote that)" if is_open and who is not None and who.pod else ""
+    return f"{ending}{by}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
 
 
 def _describe_deletion(tenure: Tenure) -> str:

@@ -100,11 +100,10 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
     # They may go on in a later tenure of their identity.
-    is_again = (
-        tenure.until is not None
-        and history.current_tenure is not None
-        and history.current_tenure.holder == tenure.holder
-    )
+    again = history.current_tenure if tenure.until is not None else None
+    has_again = again is not None and again.holder == tenure.holder
+    only = again.processes.own if again is not None and has_again and again.processes.is_alone else None
+    is_again = has_again and only is None
     # Of renewals that were not seen it is known until when they were made.
     is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
     # A renewal by an unknown writer may be by another one of them, or by one more.
@@ -114,10 +113,13 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     is_in_turns = tenure.processes.renews_in_turns
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
     as_leaders = "" if history.is_heartbeat else ", as if each led"
+    until = f" until {format_clock(over, now)}" if is_over and not is_unknown else ""
     message = (
-        f"one identity, {format_name(tenure.holder)}, {used} by several processes "
+        f"one identity, {format_name(tenure.holder)}, {used}{until} by several processes "
         f"that {renew} in turn, at least {who}{as_leaders}"
     )
+    if only is not None and again is not None:
+        message += f"; since {format_clock(again.since, now)} only {describe_writer(only)} has renewed it as that"
     in_place = _describe_one_in_place(history, tenure, now)
     return make_claim(
         history,
