@@ -396,3 +396,32 @@ def test_a_write_that_is_received_before_it_asks_again_is_the_work_of_a_leader(l
     server.wait(0.1)
     other.renew()
     assert ("which may be the work of two leaders" in find_loss(server)) is is_work
+
+
+def release(*, works_on: int, next_works: bool = True) -> str:
+    """A holder releases the lease, and its pod writes on for so many seconds, beside that of the next holder."""
+    server, (db, mail, cart) = serve()
+    follower = server.elector("db-1", "shop/db")
+    together(60, db, mail, cart)
+    server.wait(0.5)
+    db.release()
+    server.wait(0.5)
+    follower.take()
+    for second in range(0, 40, 2):
+        together(2, follower, mail, cart)
+        if second < works_on:
+            log_work(server, pod="db-0")
+        if next_works:
+            server.wait(0.1)
+            log_work(server, pod="db-1")
+    return explain(server)
+
+
+def test_a_pod_that_writes_on_after_its_release_beside_the_next_holder_is_named() -> None:
+    wrote = "11:07:40Z: pod db-0 wrote other objects 10 times until 11:08:01Z, 21.4 s after its release"
+    assert f"{wrote}, and that of db-1_1 9 times meanwhile: two may have worked at once" in release(works_on=20)
+
+
+@pytest.mark.parametrize(("works_on", "next_works"), [(4, True), (20, False)], ids=["it ends", "only it writes"])
+def test_what_a_pod_writes_as_it_ends_is_no_work_of_two(works_on: int, next_works: bool) -> None:
+    assert "two may have worked at once" not in release(works_on=works_on, next_works=next_works)

@@ -12,6 +12,7 @@ from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.paused_together import PausedPods, find_paused_together
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
+from webhook.analysis.claims.evidence.work_of_both import WorkAfterRelease, find_work_after_releases
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
@@ -37,6 +38,8 @@ class PodFacts(Struct, frozen=True):
     """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
+    work_after_releases: tuple[WorkAfterRelease, ...] = ()
+    """What pods wrote on that had released the lease, beside the pods of the next holders."""
     worked_at: int | None = None
     """The last write of something else by the pod of its holder, shortly before the end of a log."""
 
@@ -59,6 +62,7 @@ def find_pod_facts(
         paused=find_paused_together(histories, history),
         failing=find_failing_requests(histories, history, now),
         idle=find_idle_holder(histories, history, now),
+        work_after_releases=tuple(find_work_after_releases(histories, history)),
         worked_at=find_last_work(histories, history, now),
     )
     return found if found != NO_POD_FACTS else NO_POD_FACTS

@@ -1,9 +1,20 @@
 """What the pod of a former holder wrote after another one had taken the lease: the work of two leaders, perhaps."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
 from msgspec import Struct
 
+from webhook.analysis.claims.words import format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.times import SECOND, format_length
+
+_MIN_WRITES: Final = 3
+_SHORTEST: Final = 5 * SECOND
+"""A pod that ends writes what is left to write for less."""
 
 
 class WorkOfBoth(Struct, frozen=True):
@@ -25,7 +36,10 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     own, other = before.processes.own, after.processes.own
     if own is None or not before.processes.is_process_known or own.is_pod_of(other) or before.processes.others:
         return None
-    heard = before.processes.list_requests_after(before.last_of_identity)
+    is_released = after.began is Handover.RELEASED and before.until is not None
+    since = before.until if is_released and before.until is not None else before.last_of_identity
+    # The release itself is no new request for the lease.
+    heard = [at for at in before.processes.list_requests_after(since) if at > since + SECOND or not is_released]
     ends = [at for at in (*heard[:1], after.until, histories.bounds.until) if at is not None]
     start, end = after.since + histories.bounds.skew, min(ends, default=after.since)
     until = histories.bounds.until or end
@@ -36,3 +50,32 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     last = max(one.at for one in writes)
     others = [one for one in histories.pod_activities.list_between(other, start, last) if one.is_write]
     return WorkOfBoth(len(writes), last, len(others))
+
+
+class WorkAfterRelease(Struct, frozen=True):
+    """A pod that released a lease and wrote other objects on, beside the pod of the next holder, since `at`."""
+
+    pod: str
+    next_holder: str
+    at: int
+    work: WorkOfBoth
+
+    def describe(self, now: int) -> str:
+        """Say how long it wrote on, and how often the next holder did meanwhile."""
+        on = f"wrote other objects {format_count(self.work.own, 'time')} until {format_clock(self.work.last, now)}"
+        other = f"that of {format_name(self.next_holder)} {format_count(self.work.other, 'time')} meanwhile"
+        long = format_length(self.work.last - self.at)
+        return f"pod {format_name(self.pod)} {on}, {long} after its release, and {other}: two may have worked at once"
+
+
+def find_work_after_releases(histories: ClusterHistory, history: LeaseHistory) -> Sequence[WorkAfterRelease]:
+    """Return which pods wrote other objects on after they had released the lease, beside the next holder's pod."""
+    found = []
+    for before, after in pairwise(history.tenures):
+        work = find_work_of_both(histories, before, after) if after.began is Handover.RELEASED else None
+        own, until = before.processes.own, before.until
+        if work is None or own is None or until is None or before.removal.is_own is not True:
+            continue
+        if work.own >= _MIN_WRITES and work.other and work.last - after.since >= _SHORTEST:
+            found.append(WorkAfterRelease(own.pod, after.holder, until, work))
+    return tuple(found)

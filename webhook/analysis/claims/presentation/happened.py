@@ -91,7 +91,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
-    beside += [*_list_change_of_chooser(account), *_list_paused(account)]
+    beside += [*_list_change_of_chooser(account), *_list_paused(account), *_list_work_after_releases(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -145,6 +145,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
+    shown += _list_work_after_releases(account)[-_MAX_LATEST:]
     shown += [*_list_unshown_durations(account), *_list_two_addresses(history), *_list_two_servers(account)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
@@ -165,6 +166,11 @@ def list_latest(account: Account) -> Iterator[Line]:
 def _list_failing(account: Account) -> list[_Event]:
     """Return what its holders asked for besides the lease that failed again and again."""
     return [(one.first, one.describe(account.tenure, account.now)) for one in account.pods.failing]
+
+
+def _list_work_after_releases(account: Account) -> list[_Event]:
+    """Return which pods wrote on that had released the lease, while the next holder's did."""
+    return [(one.at, one.describe(account.now)) for one in account.pods.work_after_releases]
 
 
 def _list_crossed_locks(account: Account) -> list[_Event]:
