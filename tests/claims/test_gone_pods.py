@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.claims.accounts import account
+from tests.claims.accounts import account, shop
 from tests.claims.test_deleted_pods import Deed, by, find_loss, kubelet, play
+from tests.claims.test_late_takers import bind
 from tests.factories import drop, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
@@ -107,3 +108,25 @@ def test_the_pod_of_a_holder_that_let_its_lease_expire_may_be_gone(verb: str, wo
 def test_a_pod_whose_name_holds_the_lease_again_is_not_said_to_have_lost_it() -> None:
     server, _ = play((8, by("alice", uid="u-1")), (10, kubelet(uid="u-1")), name="db-1_1")
     assert find_loss(server).advice == f"The pod of db-1_1 was deleted at 11:08:48Z by alice; {GONE}"
+
+
+@pytest.mark.parametrize("asks", [False, True], ids=["it never asks", "it asks"])
+def test_the_next_pod_of_its_name_that_got_a_node_and_never_asked_is_named(asks: bool) -> None:
+    server, (db, *others) = shop()
+    server.uids["db-0"] = "u-1"
+    db.ask()
+    together(60, db, *others)
+    together(20, *others)
+    server.delete_pod("db-0", FORCE, put("user.username", "alice"), uid="u-1")
+    together(4, *others)
+    bind("db-0")(server, db)
+    together(20, *others)
+    if asks:
+        server.uids["db-0"] = "u-2"
+        db.ask()
+        together(8, *others)
+    found = account(follow_log(server), server.now)
+    advice = advise(found)
+    bound = "the next pod of its name got a node at 11:08:04Z, and has not asked for it, nor has any other"
+    assert (bound in advice) is not asks
+    assert ("kubectl -n shop describe pod db-0; kubectl -n shop get pods,events" in advice) is not asks

@@ -120,3 +120,23 @@ def test_what_else_is_written_of_pods_does_not_show_when_a_taker_began(
 
 def test_a_taker_that_is_no_service_account_has_no_pod_that_a_log_shows() -> None:
     assert late(bind("db-1"), user="nina@example.org") == UNKNOWN
+
+
+@pytest.mark.parametrize("has_asked", [False, True], ids=["it never asked before", "it asked before"])
+def test_why_a_pod_that_never_asked_before_started_late_is_not_in_its_log(has_asked: bool) -> None:
+    server, (db, *others) = shop()
+    server.uids["db-1"] = "u-1"
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    if has_asked:
+        successor.ask()
+    together(20, db, *others)
+    db.release()
+    together(60, *others)
+    successor.ask()
+    successor.take()
+    together(10, successor, *others)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    assert "the log has no answered request for it by its pod" in finding.message
+    started = "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1"
+    assert finding.fix == ("kubectl -n shop logs db-1" if has_asked else started)

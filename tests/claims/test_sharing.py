@@ -229,3 +229,21 @@ def test_a_person_that_held_the_lease_of_an_application_before_is_named_with_the
 def test_a_user_beside_others_of_which_none_is_known_to_be_a_pod_is_no_news(claims: list[Claim]) -> None:
     (claim,) = claims
     assert "held it until" not in claim.advice
+
+
+@pytest.mark.parametrize("user", ["system:serviceaccount:staging:db", "system:serviceaccount:shop:db2"])
+def test_a_holder_of_another_namespace_is_named_with_its_times(user: str) -> None:
+    server = FakeServer()
+    first, last = server.elector("db-0", "shop/db"), server.elector("db-2", "shop/db")
+    guest = server.elector("db-1", "shop/db", user=user)
+    for elector in (first, guest, last):
+        elector.lead(20)
+        server.wait(1)
+        elector.release()
+        server.wait(1)
+    last.lead(20)
+    output = text(account(follow_log(server), server.now))
+    is_guest = "staging" in user
+    held = "staging/db from pod db-1, of another namespace, held it from 11:07:02Z to 11:07:23Z"
+    assert (held in output) is is_guest
+    assert ("lease-webhook writers shop/db; kubectl -n staging get pods -o wide" in output) is is_guest

@@ -96,10 +96,13 @@ def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Wri
     return Advice(f"{sentence} To see the pods of that account:", pods)
 
 
-def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool, is_only: bool = False) -> Advice:
+def advise_on_late_taker(
+    history: LeaseHistory, after: Tenure, *, has_run: bool, is_only: bool = False, is_unheard: bool = False
+) -> Advice:
     """Return how to see what a process did before it took the lease; of one that came late, what others did.
 
-    `is_only`: no other was left that could have taken it, so it matters why this one came late.
+    `is_only`: no other was left that could have taken it, so it matters why this one came late. `is_unheard`: its pod
+    had not asked for it before, so its container need not have started, and a log has nothing of that time then.
     """
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
@@ -120,6 +123,9 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool,
         )
         return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get events,pods")
     did, logs = "did before it took the lease:", make_command_for_log_of_pod(pod)
+    if is_unheard and pod.is_logged and pod.name:
+        sentence = f"See when {format_name(after.holder)} started, and why not before:"
+        return Advice(sentence, f"{make_command_for_pod(pod)}; {logs}", pod.names)
     if pod.is_logged or not pod.name:
         return Advice(f"See what {format_name(after.holder)} {did}", logs, pod.names)
     return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs, pod.names)

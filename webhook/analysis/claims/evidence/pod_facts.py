@@ -7,16 +7,17 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
-from webhook.analysis.claims.evidence.gone_pods import describe_end_of_replaced, find_gone_pod
+from webhook.analysis.claims.evidence.gone_pods import GonePod, describe_end_of_replaced, find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.paused_together import PausedPods, find_paused_together
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.claims.evidence.work_of_both import WorkAfterRelease, find_work_after_releases
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.inputs.items import PodRequest
+from webhook.analysis.inputs.items import PodAct, PodRequest
+from webhook.kubernetes.request import UserInfo
 
 NO_ENDS: Final[Mapping[int, str]] = {}
 
@@ -28,6 +29,8 @@ class PodFacts(Struct, frozen=True):
     """Deletions of the pods of its holders."""
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
+    bound_again: int | None = None
+    """When a pod of the same name as that got a node after it, which has not asked for the lease; None if none did."""
     ends_of_replaced: Mapping[int, str] = NO_ENDS
     """Clauses about how pods had ended that others replaced under one name, by when those began to renew."""
     events: tuple[PodEvent, ...] = ()
@@ -57,6 +60,7 @@ def find_pod_facts(
     found = PodFacts(
         deletions=tuple(find_holder_pod_deletions(histories, history, now)),
         gone=gone.describe_with_doubt(now) if gone is not None else "",
+        bound_again=_find_bound_again(histories, history, tenure, gone) if tenure is not None and gone else None,
         ends_of_replaced=_find_ends_of_replaced(histories, history) or NO_ENDS,
         events=list_pod_events(histories, history, refused, now),
         paused=find_paused_together(histories, history),
@@ -72,3 +76,16 @@ def _find_ends_of_replaced(histories: ClusterHistory, history: LeaseHistory) -> 
     pairs = ((before, after) for before, after in pairwise(history.tenures) if after.began is Handover.REPLACED)
     found = ((after.since, describe_end_of_replaced(histories, before, after.since)) for before, after in pairs)
     return {since: clause for since, clause in found if clause}
+
+
+def _find_bound_again(histories: ClusterHistory, history: LeaseHistory, tenure: Tenure, gone: GonePod) -> int | None:
+    """Return when a pod of the name of one that is gone got a node, if that has not asked for the lease since."""
+    own = tenure.processes.own
+    account = UserInfo(own.user).service_account if own is not None else None
+    if own is None or account is None or not own.pod:
+        return None
+    about = histories.pod_requests.list_about(account[0], own.pod)
+    bound = [one.at for one in about if one.act is PodAct.BOUND and one.at > gone.ended.at]
+    heard = history.requests.heard
+    asked = any(one.pod == own.pod and max(times) > gone.ended.at for one, times in heard.times.items())
+    return max(bound) if bound and not asked and not heard.has_forgotten else None

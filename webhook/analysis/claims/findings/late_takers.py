@@ -272,7 +272,10 @@ def _claim_late_taker(
     freed = "it was freed" if is_released else "it had expired"
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
-    advice = advise_on_late_taker(history, after, has_run=not late.came_late, is_only=bool(late.gone))
+    is_unheard = why.how == "silent" and not after.requests_before.has_asked_earlier
+    advice = advise_on_late_taker(
+        history, after, has_run=not late.came_late, is_only=bool(late.gone), is_unheard=is_unheard
+    )
     return make_claim(
         history,
         "taken-late",
@@ -353,7 +356,8 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    text = f"the log has no answered request for it by its pod {_describe_absence(late, *silent)}"
+    got = f", which got a node at {format_clock(late.bound_at, late.now)}," if late.bound_at is not None else ""
+    text = f"the log has no answered request for it by its pod{got} {_describe_absence(late, *silent)}"
     return _Explanation("silent", text, silent)
 
 

@@ -15,6 +15,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_audit_log,
     make_command_for_managers,
     make_command_for_nodes_of_pods,
+    make_command_for_writers,
 )
 from webhook.analysis.claims.evidence.workload_names import find_deployment
 from webhook.analysis.claims.findings.contests import find_contest
@@ -29,6 +30,7 @@ from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.analysis.named_pods import find_named_pod
 from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix, quote_name
 
@@ -246,7 +248,14 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     if is_stolen:
         sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
     advice = Advice(sentence, make_command_for_nodes_of_pods(history.namespace))
-    if stranger is not None:
+    if stranger is None and (guest := _find_guest(history)) is not None:
+        own, namespace = guest.processes.own, _find_namespace(guest)
+        since, until = (format_clock(one, now) for one in (guest.since, guest.until or guest.last_renewal))
+        message += f"; {describe_writer(own or Writer())}, of another namespace, held it from {since} to {until}"
+        sentence = f"If pods of namespace {format_name(namespace)} are not meant to lead here, see what lets them:"
+        command = f"{make_command_for_writers(history)}; {make_command_for_nodes_of_pods(namespace)}"
+        advice = Advice(sentence, command)
+    elif stranger is not None:
         advice = _advise_on_chosen_stranger(history, stranger)
     elif not is_stolen and (found := _find_person(history, now)) is not None:
         person, when, sentence = found
@@ -268,6 +277,20 @@ class _Sharing(Struct, frozen=True):
     )
     """What to do."""
     severity: Severity = Severity.WARNING
+
+
+def _find_guest(history: LeaseHistory) -> Tenure | None:
+    """Return the latest holder of another namespace than the lease, if pods of that have held it, too; else None."""
+    led = [one for one in history.tenures if _list_electors(one)]
+    guests = [one for one in led if _find_namespace(one) not in {"", history.namespace}]
+    has_own = any(_find_namespace(one) == history.namespace for one in led)
+    return guests[-1] if guests and has_own else None
+
+
+def _find_namespace(tenure: Tenure) -> str:
+    """Return the namespace of the service account of a holder's process; "" if it has none."""
+    account = UserInfo(tenure.processes.own.user).service_account if tenure.processes.own is not None else None
+    return account[0] if account is not None else ""
 
 
 def _describe_sharing(

@@ -83,7 +83,7 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
-from webhook.analysis.history.holders.tenure import API_SERVER
+from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
@@ -763,6 +763,14 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
     return advise_on_refused_candidates(refused) if refused else None
 
 
+def _advise_on_next_of_its_name(account: Account, tenure: Tenure, bound: int) -> Advice:
+    """Return where to look for why a pod that has the name of the holder's, and a node, does not ask for the lease."""
+    pod = find_pod(account.history, tenure.holder, tenure)
+    again = f"the next pod of its name got a node at {format_clock(bound, account.now)}, and has not asked for it"
+    sentence = f"Its pod was {account.pods.gone}; {again}, nor has any other. See whether it has started:"
+    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_kubectl_prefix(pod.namespace)} get pods,events")
+
+
 def _advise_on_askers(account: Account) -> Advice | None:
     """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
     found = account.askers
@@ -773,6 +781,8 @@ def _advise_on_askers(account: Account) -> Advice | None:
     if not found.asking:
         asks = "asks for it" if found.shows_reads else "tries to take it"
         if account.pods.gone:
+            if account.pods.bound_again is not None and account.tenure is not None:
+                return _advise_on_next_of_its_name(account, account.tenure, account.pods.bound_again)
             sentence = f"Its pod was {account.pods.gone}, and no other replica {asks}: see whether any runs:"
             return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
         if account.cause is not None and (node := account.cause.silent_node):
