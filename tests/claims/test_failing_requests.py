@@ -51,8 +51,9 @@ def explain(server: FakeServer) -> str:
         (REFUSED, "were refused for lack of rights (403)"),
         ((put("verb", "list"), put("responseStatus.code", 403)), "were refused with 403"),
         ((put("verb", "list"), put("responseStatus.code", 503)), "failed with 503"),
+        ((put("verb", "list"), put("responseStatus.code", 429)), "failed with 429"),
     ],
-    ids=["not served", "not found", "no rights", "refused by an admission", "an error"],
+    ids=["not served", "not found", "no rights", "refused by an admission", "an error", "too many requests"],
 )
 def test_what_the_holder_asks_for_in_vain_is_said(tweaks: tuple[Tweak, ...], answer: str) -> None:
     server, electors = serve()

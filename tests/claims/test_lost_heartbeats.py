@@ -223,3 +223,13 @@ def test_a_log_that_shows_the_node_of_the_holder_explains_nothing_by_another_nod
     output = explain(follow_log(server), server.now)
     assert ("is shown for" in output) is is_said
     assert "whether the holder ran there" not in output
+
+
+def test_a_holder_that_is_named_as_a_node_ran_there() -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), late=0, on_time=3)
+    for _, _, document in server.events:
+        if document["spec"]["holderIdentity"] == "db-0_1" and document["metadata"]["name"] == "db":
+            document["spec"]["holderIdentity"] = "a1"
+    output = explain(follow_watch(server), server.now)
+    assert "no renewal of kube-node-lease/a1 is shown for" in output
+    assert "whether the holder ran there" not in output

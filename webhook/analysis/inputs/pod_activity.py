@@ -29,7 +29,7 @@ _RECEIVED: Final = b'"requestReceivedTimestamp":"'
 _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
+_WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|429|5\d\d)\b')
 _MAX_MESSAGE: Final = 200
 _WITHOUT_RIGHTS: Final = re.compile(r'[a-z0-9.-]+(?:/[a-z]+)?(?: "[^"]*")? is forbidden: User "[^"]*" cannot ')
 """How an authorizer's refusal begins; a webhook's message may quote it."""
@@ -152,7 +152,8 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
 
 
 def _is_failure(code: int) -> bool:
-    return code == HTTPStatus.FORBIDDEN or code >= HTTPStatus.INTERNAL_SERVER_ERROR
+    """Return whether an answer is a failure: one of 429 need not be of limits, as a version that is not converted."""
+    return code in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS} or code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _find_failure(event: "AuditEvent") -> Failure | None:

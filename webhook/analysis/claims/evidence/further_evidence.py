@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.deleted_pods import (
     describe_deletion,
@@ -114,12 +115,18 @@ def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosi
     if cause.silent_log or Cause.STOPPED not in cause.possible_causes:
         return cause
     lost = find_lost_heartbeats(evidence.histories, evidence.history, evidence.start, evidence.end)
-    node = evidence.history.find_node_at(evidence.start)
+    node = evidence.history.find_node_at(evidence.start) or _find_node_of_name(evidence)
     if lost is None or (node and not lost.may_concern(node)):
         return cause
     is_led = not (node or evidence.history.is_heartbeat)
     text = f"{lost.describe(evidence.end, is_place_unknown=is_led)}; {cause.evidence}"
     return replace(cause, evidence=text, has_lost_heartbeats=True)
+
+
+def _find_node_of_name(evidence: SilenceEvidence) -> str:
+    """Return the node that a holder is named as, whose lease the input has; "" if there is none."""
+    holder = evidence.tenure.holder if evidence.tenure is not None else ""
+    return holder if (NODE_LEASES, holder) in evidence.histories.leases else ""
 
 
 def add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
