@@ -93,7 +93,7 @@ def test_of_a_holder_before_with_that_name_another_name_is_another_process() -> 
     db.fail_as("db-0_2", 500, "no")
     together(10, *others)
     assert explain_cause(server).startswith(
-        "Why: Its pod made at least 1 request for the lease, none of which renewed it; "
+        "Why: Its pod made at least 1 request for the lease, to hold it as db-0_2: a later process there; "
     )
 
 

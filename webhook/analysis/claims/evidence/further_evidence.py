@@ -126,7 +126,8 @@ def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosi
 def _find_node_of_name(evidence: SilenceEvidence) -> str:
     """Return the node that a holder is named as, whose lease the input has; "" if there is none."""
     holder = evidence.tenure.holder if evidence.tenure is not None else ""
-    return holder if (NODE_LEASES, holder) in evidence.histories.leases else ""
+    is_led = evidence.history.namespace != NODE_LEASES
+    return holder if is_led and (NODE_LEASES, holder) in evidence.histories.leases else ""
 
 
 def add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -248,7 +248,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     if is_stolen:
         sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
     advice = Advice(sentence, make_command_for_nodes_of_pods(history.namespace))
-    if stranger is None and (guest := _find_guest(history)) is not None:
+    if stranger is None and not is_stolen and (guest := _find_guest(history)) is not None:
         own, namespace = guest.processes.own, _find_namespace(guest)
         since, until = (format_clock(one, now) for one in (guest.since, guest.until or guest.last_renewal))
         message += f"; {describe_writer(own or Writer())}, of another namespace, held it from {since} to {until}"
