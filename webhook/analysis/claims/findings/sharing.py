@@ -280,9 +280,10 @@ class _Sharing(Struct, frozen=True):
 
 
 def _find_guest(history: LeaseHistory) -> Tenure | None:
-    """Return the latest holder of another namespace than the lease, if pods of that have held it, too; else None."""
+    """Return the latest pod of another namespace that held the lease, if one of its own namespace has, too; else None."""
     led = [one for one in history.tenures if _list_electors(one)]
-    guests = [one for one in led if _find_namespace(one) not in {"", history.namespace}]
+    pods = (one for one in led if one.processes.own is not None and one.processes.own.pod)
+    guests = [one for one in pods if _find_namespace(one) not in {"", history.namespace}]
     has_own = any(_find_namespace(one) == history.namespace for one in led)
     return guests[-1] if guests and has_own else None
 
