@@ -280,7 +280,7 @@ class _Sharing(Struct, frozen=True):
 
 
 def _find_guest(history: LeaseHistory) -> Tenure | None:
-    """Return the latest pod of another namespace that held the lease, if one of its own namespace has, too; else None."""
+    """Return the latest pod of another namespace that held the lease, if one of its own has, too; else None."""
     led = [one for one in history.tenures if _list_electors(one)]
     pods = (one for one in led if one.processes.own is not None and one.processes.own.pod)
     guests = [one for one in pods if _find_namespace(one) not in {"", history.namespace}]
