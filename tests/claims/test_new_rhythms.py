@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.claims.accounts import account
-from tests.history.fake_server import FakeServer
+from tests.claims.accounts import account, text
+from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, follow_watch
 from webhook.analysis.history.follow import ClusterHistory
 
@@ -34,6 +34,47 @@ def test_a_lease_that_was_renewed_often_does_not_lack_renewals(
         holder.renew(leaseDurationSeconds=90)
     server.wait(silent)
     assert advise(account(follow(server), server.now)).startswith(words)
+
+
+def follow_file(server: FakeServer, follow: Callable[[FakeServer], ClusterHistory]) -> ClusterHistory:
+    """Return the history of a file, which nothing follows."""
+    histories = follow(server)
+    histories.bounds.is_over = True
+    return histories
+
+
+@FOLLOWS
+def test_the_time_after_the_end_of_an_input_is_no_evidence(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(40)
+    server.wait(9)
+    said = advise(account(follow_file(server, follow), server.now))
+    assert said.startswith("The input ends at 11:07:20Z: until then it was renewed as usual, and what followed is not")
+    assert said.endswith("To see whether it still is: kubectl -n shop get lease db --watch")
+
+
+@FOLLOWS
+def test_a_lease_is_overdue_while_another_one_is_renewed_until_the_input_ends(
+    follow: Callable[[FakeServer], ClusterHistory],
+) -> None:
+    server = FakeServer()
+    holder, other = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(40, holder, other)
+    together(10, other)
+    server.wait(1)
+    said = advise(account(follow_file(server, follow), server.now))
+    assert said.startswith("More time has passed since its last renewal than between most renewals.")
+
+
+@FOLLOWS
+def test_the_end_of_an_unusual_gap_between_renewals_is_said(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(40)
+    server.wait(7)
+    holder.lead(20)
+    said = text(account(follow(server), server.now))
+    assert "longest gap between two by the same holder: 9 s, until 11:07:29Z" in said
 
 
 @FOLLOWS

@@ -188,6 +188,15 @@ class Account(Struct, frozen=True):
     @property
     def is_renewed_as_usual(self) -> bool:
         """True if one process was seen to renew the lease at its usual rhythm until the end."""
+        return self._was_renewed_as_usual(self.now)
+
+    @property
+    def is_renewed_until_input_ends(self) -> bool:
+        """True if the input ends before this moment, and one process renewed the lease as usual until then."""
+        ended = self.coverage.ended
+        return 0 < ended < self.now and self._was_renewed_as_usual(ended)
+
+    def _was_renewed_as_usual(self, at: int) -> bool:
         renewals, tenure = self.history.renewals, self.tenure
         if (
             tenure is None
@@ -198,7 +207,7 @@ class Account(Struct, frozen=True):
         usual = renewals.longest_usual or max(renewals.longest, _USUAL)
         # A process that reads other settings may renew less often from then on.
         recent = max([*renewals.latest][-_MIN_SEEN:], default=0)
-        return self.is_renewed_last and self.now - renewals.last <= max(2 * usual, recent)
+        return self.is_renewed_last and at - renewals.last <= max(2 * usual, recent)
 
     @property
     def written_later(self) -> int | None:

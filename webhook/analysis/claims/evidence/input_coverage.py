@@ -17,6 +17,8 @@ class InputCoverage(Struct, frozen=True):
     """The last moment that an audit log shows, in microseconds since 1970."""
     shown_until: int = 0
     """The last moment that the input shows by an API server's clock, 0 if that is not known."""
+    ended: int = 0
+    """The end of an input that nothing follows, such as a file; 0 if it goes on, or if that is not known."""
     unrecorded: tuple[RecordingGap, ...] = ()
     """The times for which `record` did not watch."""
     lacks_requests: bool = False
@@ -35,6 +37,7 @@ def find_input_coverage(histories: ClusterHistory, history: LeaseHistory, now: i
     found = InputCoverage(
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
+        ended=bounds.ended or 0,
         unrecorded=tuple(bounds.unrecorded),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=histories.index.find_server_clock_step(history, 0, now),

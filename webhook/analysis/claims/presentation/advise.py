@@ -436,6 +436,13 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
         return _advise_on_lock(history, "It is")
+    if account.is_renewed_until_input_ends:
+        ended = format_clock(account.coverage.ended, account.now)
+        sentence = (
+            f"The input ends at {ended}: until then it was renewed as usual, and what followed is not shown. "
+            "To see whether it still is:"
+        )
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     why = "More time has passed since its last renewal than between most renewals. "
     if history.renewals.count < 2:
         why = "The input does not show two renewals by the same process. "

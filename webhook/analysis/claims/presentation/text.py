@@ -194,6 +194,13 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
         yield Line("Evidence", f"the holder's own clock: {_describe_missing_stamps(account.history, now)}")
 
 
+def _describe_end_of_longest_gap(account: Account) -> str:
+    """Say when the longest gap ended, if it was unusual; "" if not, or if only its writer's clock dates it."""
+    renewals = account.history.renewals
+    gap = next((one for one in reversed(renewals.silences) if one.length == renewals.longest), None)
+    return "" if gap is None or gap.is_claimed else f", until {format_clock(gap.end, account.now)}"
+
+
 def _list_rhythm(account: Account) -> Iterator[Line]:
     usual = account.history.interval
     if usual is not None:
@@ -202,6 +209,7 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         is_coarse = account.status is not None and abs(account.status.ahead or 0) >= SECOND
         is_stamped = account.history.kind is not InputKind.AUDIT_LOG
         longest = format_bound(gap + SECOND) if is_coarse and is_stamped else format_length(gap)
+        longest += _describe_end_of_longest_gap(account)
         longest += ", as far as was recorded" if account.history.is_partial else ""
         is_standing_in = account.tenure is not None and account.tenure.is_stand_in
         label, whose = ("Its writes", "writer") if is_standing_in else ("Renewals", "holder")
