@@ -218,7 +218,9 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) ->
     took, who = _describe_taker(tenure)
     unheld_for = format_length if _is_gap_exact(tenure, before) else format_bound
     without = tenure.leaderless or 0
-    unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
+    # Of a holder that was written in and did not renew it, a time without a holder says little.
+    is_short = without < SHORTEST or (before is not None and before.was_left_as_written)
+    unheld = "" if is_short else f"; the lease had no holder for {unheld_for(without)}"
     match tenure.began:
         case Handover.SEEN:
             # It may have taken the lease after the input begins, which need not show what was there before.

@@ -18,7 +18,8 @@ from webhook.analysis.claims.commands import (
     make_options_to_act_as,
 )
 from webhook.analysis.claims.evidence.askers import join_names
-from webhook.analysis.claims.words import describe_writer, format_name, join_with_and
+from webhook.analysis.claims.evidence.foreign_writes import find_foreign_write
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name, join_with_and
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
@@ -70,7 +71,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return Advice(sentence, make_command_for_quota(history.namespace, quota))
     if refusal.by is RefusedBy.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
-    return _advise_on_forbidden_writes(history, refusal)
+    return _advise_on_forbidden_writes(history, refusal, now)
 
 
 def has_renewed_since_refusals(history: LeaseHistory, refusal: Refusal) -> bool:
@@ -100,13 +101,14 @@ def find_quota(message: str) -> str:
     return found[1] if found else ""
 
 
-def _advise_on_forbidden_writes(history: LeaseHistory, refusal: Refusal) -> Advice:
+def _advise_on_forbidden_writes(history: LeaseHistory, refusal: Refusal, now: int) -> Advice:
     """Return what to do about writes that an authorizer refused, or else admission."""
     if refusal.by is RefusedBy.OTHER and (refusal.lacks_rights or refusal.was_authorized):
         return _advise_on_admission(history, refusal)
     is_anonymous = refusal.is_anonymous and refusal.by is RefusedBy.RIGHTS
-    advise = _advise_on_anonymous_requests if is_anonymous else _advise_on_missing_rights
-    return advise(history, refusal)
+    if is_anonymous:
+        return _advise_on_anonymous_requests(history, refusal)
+    return _advise_on_missing_rights(history, refusal, now)
 
 
 def _advise_on_terminated_namespace(history: LeaseHistory, refusal: Refusal) -> Advice:
@@ -221,7 +223,7 @@ def _is_alike(refusal: Refusal, other: Refusal) -> bool:
     )
 
 
-def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice:
+def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal, now: int) -> Advice:
     """Return what to do about writes that an authorizer refused."""
     who = format_name(refusal.writer.name) or "the writer"
     if history.namespace == NODE_LEASES and refusal.writer.user.startswith(NODE_USER):
@@ -249,7 +251,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     elif known and refusal.writer.user not in known:
         what = f"{who} lacked the right, and did not hold the lease in this input."
     else:
-        return _advise_on_rights_to_lead(history, refusal, verb)
+        return _advise_on_rights_to_lead(history, refusal, verb, now)
     sentence = f"{what} To see whether {who} may {verb} the lease now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
 
@@ -283,7 +285,7 @@ def _advise_on_rights_that_are_back(history: LeaseHistory, refusal: Refusal, ver
     return Advice(sentence, f"{get} -o yaml --show-managed-fields")
 
 
-def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str) -> Advice:
+def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str, now: int) -> Advice:
     """Return which rights a user lacked to lead: who may not read the lease, and reads first, does not try to write."""
     who, user = format_name(refusal.writer.name) or "the writer", refusal.writer.user
     since = history.find_last_renewal_by(user)
@@ -295,10 +297,14 @@ def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str
     found = {one.lacked_verb for one in refused}
     verbs: list[str] = [one for one in _VERBS_TO_LEAD if one in found] or [verb]
     shown, (that, rights) = join_with_and(verbs), ("that", "right") if len(verbs) == 1 else ("those", "rights")
-    sentence = (
-        f"{who} lacked the {rights} to {shown} the lease; grant {that} {rights}, if it is meant to lead. "
-        f"To see whether it may {shown} the lease now:"
-    )
+    foreign = find_foreign_write(history, user)
+    lacked = f"{who} lacked the {rights} to {shown} the lease"
+    if foreign is None:
+        sentence = f"{lacked}; grant {that} {rights}, if it is meant to lead."
+    else:
+        did = f"{who} {foreign.did} at {format_clock(foreign.at, now)}, and lacked the {rights} to {shown} the lease"
+        sentence = f"{did} later: leave it so unless it is meant to lead, and find out who uses that account."
+    sentence += f" To see whether it may {shown} the lease now:"
     commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in verbs]
     return Advice(sentence, "; ".join(commands))
 

@@ -40,7 +40,8 @@ def diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     refused = [one for one in denied if not one.is_read] or denied
     if not refused:
         return None
-    is_alone = evidence.kept_trying and evidence.asked_throughout and not evidence.hidden
+    has_asked = evidence.asked_throughout or evidence.asked_until_end
+    is_alone = evidence.kept_trying and has_asked and not evidence.hidden
     beside = () if is_alone else list_possible_causes(evidence.other_leases, evidence.hidden)
     last = refused[-1]
     late = (one for one in evidence.late_answers if evidence.is_own(one))

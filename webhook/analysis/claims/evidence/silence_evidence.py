@@ -133,6 +133,18 @@ class SilenceEvidence:
         )
         return all(min(received, until) - answered <= deadline // 2 for (_, answered), (received, _) in waits)
 
+    @cached_property
+    def asked_until_end(self) -> bool:
+        """Whether what the holder asked in vain went on until the end, if more rarely than leaders renew.
+
+        Who was refused as the leader may wait for longer before it tries again.
+        """
+        deadline = estimate_deadline(self.history.duration)
+        own = sorted((one.received, one.at) for one in self._all_answers if one.code >= 400 and self.is_own(one))
+        waits = pairwise([(self.start, self.start), *own, (self.end, self.end)])
+        is_repeated = bool(own) and own[-1][0] - own[0][0] >= deadline // 2
+        return is_repeated and all(received - answered <= deadline for (_, answered), (received, _) in waits)
+
     def was_refused_before(self, answer: Refusal) -> bool:
         """Return whether the holder was refused alike before, about as long ago, and renewed as usual meanwhile."""
         since, renewals = (

@@ -23,6 +23,7 @@ from webhook.analysis.claims.evidence.owners import (
 )
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.handover_clauses import SHORTEST, describe_creation
+from webhook.analysis.claims.handovers import find_duration_edit
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
@@ -58,7 +59,10 @@ def claim_deletion(
     collection_deletions = (
         [] if before.deletion.by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
+    is_idle = _is_written_in_and_idle(history, before)
     message = _describe_deletion(history, before, after, now)
+    if is_idle:
+        message += f", which did not renew it in the {format_length(silence)} since it was written in"
     ended_deleter = find_ended_deleter(histories, before)
     if ended_deleter is not None and ended_deleter.is_ending:
         message += f" ({ended_deleter.describe(now)})"
@@ -135,7 +139,7 @@ def _find_consequence(
         gone = find_gone_owner(histories, history.namespace, owner, before.until or now)
         how = f", and was {gone.describe(now)}" if gone is not None else " and was gone"
         return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it{how}"
-    if not _may_lead_on(before, after):
+    if _is_written_in_and_idle(history, before) or not _may_lead_on(before, after):
         return Severity.WARNING, ""
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
@@ -148,11 +152,25 @@ def _find_consequence(
     if _is_collected(before):
         said = f": two may have led at once, unless the owner was the pod of {format_name(before.holder)}"
         return Severity.WARNING, said
+    if after is not None and find_duration_edit(history, before, after) is not None:
+        return Severity.ERROR, ": two may have led at once"  # its clients need not know the duration that is stored
     goes_on = format_length(estimate_last_work(before.duration))
     return (
         Severity.ERROR,
         f": two may have led at once, as most clients lead for up to {goes_on} after their last renewal",
     )
+
+
+def _is_written_in_and_idle(history: LeaseHistory, before: Tenure) -> bool:
+    """Return whether a holder was written in, and did not renew the lease for longer than clients lead without that.
+
+    What is written in may last for any time; how long clients lead is shown by those that renewed.
+    """
+    if not before.was_left_as_written or before.is_chosen or before.renewed_by_other is not None:
+        return False
+    known = [one.duration for one in history.tenures if one.processes.renewals and one.duration is not None]
+    goes_on = estimate_last_work(max(known, default=before.duration))
+    return (before.until or 0) - before.last_renewal > goes_on
 
 
 def _may_be_by_its_holder(before: Tenure) -> bool:
@@ -226,6 +244,8 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | No
     doubt = "" if before.deletion.is_sure else f" ({UNLESS_DRY_RUN})"
     at = "".join(f" {one}" for one in (_describe_moment(history, before, after, now),) if one) + doubt
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
+    if _is_written_in_and_idle(history, before):
+        held = "was named in it"
     if before.is_stand_in:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
     if not _has_waited(before):

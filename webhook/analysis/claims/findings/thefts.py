@@ -17,6 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_writer,
     name_pods,
 )
+from webhook.analysis.claims.evidence.foreign_writes import find_stranger
 from webhook.analysis.claims.evidence.sole_writers import find_sole_manager
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
@@ -31,8 +32,10 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.cached_property import cached_property
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, format_length
+from webhook.kubernetes.times import SECOND, format_length, format_span
 
+_FAR_LONGER: Final = 20
+"""A duration that is so many times the one before is none of a setting that was changed."""
 _BESIDE: Final = (
     "The elector of that pod went on as if it held the lease: another process there, or another one with its token, "
     "may have written that"
@@ -44,24 +47,6 @@ _NO_COPY: Final = (
     "If that old renewTime is of a stored copy of the lease, such as a manifest in git or a backup, take the Lease out."
 )
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
-
-
-def find_stranger(before: Tenure, after: Tenure) -> Writer | None:
-    """Return who took the lease as its own identity, if that is another user than the one that held it."""
-    taker = after.processes.taken_by
-    if before.processes.own is None or taker is None or not taker.user or taker.user == before.processes.own.user:
-        return None
-    return taker
-
-
-def is_taken_by_stranger(before: Tenure, after: Tenure) -> bool:
-    """Return whether a holder took a live lease as another user than the one before; without users, another manager."""
-    if not after.may_be_stolen:
-        return False
-    if after.processes.taken_by is not None:
-        return find_stranger(before, after) is not None
-    manager = after.beginning.manager
-    return bool(manager and before.manager) and manager != before.manager
 
 
 def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
@@ -350,10 +335,16 @@ def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *,
 
 
 def _describe_other_duration(before: Tenure, after: Tenure) -> str:
-    """Say that one who took a lease made it shorter: some electors wait for their own duration, not for the stored one.
+    """Say that one who took a lease made it shorter, or many times as long: most electors wait for what is stored.
 
-    So did `tryAcquireOrRenew` of client-go once.
+    Some wait for their own duration: so did `tryAcquireOrRenew` of client-go once.
     """
+    if before.duration and (after.duration or 0) >= _FAR_LONGER * before.duration:
+        span = format_span((after.duration or 0) * SECOND)
+        return (
+            f"; it lasted {before.duration} s before, and {after.duration} s ({span}) then: "
+            "most electors leave it to that holder for as long"
+        )
     own = after.processes.doubtful_taker is None and after.beginning.write.is_logged
     if not own or before.duration is None or after.duration is None or after.duration >= before.duration:
         return ""

@@ -48,6 +48,7 @@ from webhook.analysis.claims.evidence.api_servers import (
 )
 from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
+from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
@@ -63,7 +64,6 @@ from webhook.analysis.claims.findings.conflicting_updates import find_conflictin
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
-from webhook.analysis.claims.findings.thefts import is_taken_by_stranger
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.findings.two_servers import find_two_servers
 from webhook.analysis.claims.handovers import (
@@ -436,6 +436,12 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
         return _advise_on_lock(history, "It is")
+    return _advise_when_overdue(account, status)
+
+
+def _advise_when_overdue(account: Account, status: LeaseStatus) -> Advice:
+    """Return what to do if the last renewal is longer ago than most: time after the input's end says nothing."""
+    history = account.history
     if account.is_renewed_until_input_ends:
         ended = format_clock(account.coverage.ended, account.now)
         sentence = (
