@@ -318,7 +318,8 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
         db.ask()
     advice = advise(account(follow_log(server), server.now))
     sentence = "The pod of db-0_1, which lost the lease, asked for it again; see what it did meanwhile:"
-    assert advice == f"{sentence} kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
+    previous = "kubectl -n shop logs db-0 --previous --all-containers --ignore-errors"
+    assert advice == f"{sentence} kubectl -n shop logs db-0; {previous}"
 
 
 @pytest.mark.parametrize(

@@ -661,7 +661,9 @@ def test_a_pod_that_restarts_before_it_may_take_the_lease() -> None:
     server = restart_asker()
     found = account(follow_log(server), server.now)
     assert "Pod db-1 asks for it, and may be restarted before it has waited for 15 s; see its restarts" in advise(found)
-    assert advise(found).endswith("kubectl -n shop describe pod db-1; kubectl -n shop logs db-1 --previous")
+    assert advise(found).endswith(
+        "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1 --previous --all-containers --ignore-errors"
+    )
     assert "the kubelet of pod db-1, which asks for it, wrote the status of that at 11:0" in text(found)
     assert any("then it may never have waited for 15 s" in line.text for line in list_latest(found))
 

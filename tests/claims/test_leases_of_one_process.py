@@ -69,3 +69,19 @@ def test_if_all_stop_for_good_the_advice_looks_at_the_pod_as_well(view: View) ->
         "or the holder's process stopped by itself, or with the others as in a rollout: 3 other leases stopped" in said
     )
     assert "may have stopped by itself: kubectl get --raw '/readyz?verbose'; kubectl -n shop describe pod db-0" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "is_said"), [("shop-0", "shop", True), ("queue-0", "shop", False), ("shop-0", "bill", False)]
+)
+def test_leases_that_the_same_text_went_on_to_hold_are_said(name: str, namespace: str, is_said: bool) -> None:
+    server = FakeServer()
+    silent = server.elector("shop-0", "shop/db")
+    kept = [server.elector(name, f"{namespace}/kept-{number}") for number in range(2)]
+    others = [server.elector("other-0", "shop/other")]
+    lead(server, [silent, *kept, *others], 60)
+    lead(server, [*kept, *others], 20)
+    server.elector("shop-9", "shop/db").lead(2)
+    lead(server, [*kept, *others], 20)
+    said = text(account(follow_watch(server), server.now))
+    assert ("3 other leases were renewed on time, 2 of them under the same holder" in said) is is_said

@@ -11,7 +11,7 @@ from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_micro_time, parse
 
-LOGS = "kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
+LOGS = "kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous --all-containers --ignore-errors"
 
 
 def play(

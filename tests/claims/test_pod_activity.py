@@ -425,3 +425,18 @@ def test_a_pod_that_writes_on_after_its_release_beside_the_next_holder_is_named(
 @pytest.mark.parametrize(("works_on", "next_works"), [(4, True), (20, False)], ids=["it ends", "only it writes"])
 def test_what_a_pod_writes_as_it_ends_is_no_work_of_two(works_on: int, next_works: bool) -> None:
     assert "two may have worked at once" not in release(works_on=works_on, next_works=next_works)
+
+
+@pytest.mark.parametrize(
+    ("agent", "end"),
+    [
+        ("test/v1.2 (linux/amd64) kubernetes/abc", "which may be the work of two leaders."),
+        (
+            "csi-provisioner/v1.14.0 (linux/amd64)",
+            " What its pod wrote after that, until 11:08:18Z, is by other programs than its elector: csi-provisioner.",
+        ),
+    ],
+    ids=["its own program", "another program"],
+)
+def test_what_another_program_of_its_pod_writes_is_not_the_work_of_two_leaders(agent: str, end: str) -> None:
+    assert find_loss(take_over(["db-0"], tweaks=[put("userAgent", agent)])).endswith(end)

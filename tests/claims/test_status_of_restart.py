@@ -36,7 +36,8 @@ def test_a_pod_whose_status_changed_as_it_fell_silent_and_as_it_came_back_may_ha
     loss = lose(is_written_at_end=True, is_written_at_return=True)
     assert f"{SUGGESTED}, it may have acted as leader until it noticed." in loss.message
     assert loss.advice == RESTARTED
-    assert loss.fix == f"kubectl -n shop describe pod {HOLDER}; kubectl -n shop logs {HOLDER} --previous"
+    logs = f"kubectl -n shop logs {HOLDER} --previous --all-containers --ignore-errors"
+    assert loss.fix == f"kubectl -n shop describe pod {HOLDER}; {logs}"
 
 
 @pytest.mark.parametrize(

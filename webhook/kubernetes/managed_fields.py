@@ -36,6 +36,7 @@ HOLDER: Final = "f:holderIdentity"
 ACQUIRE_TIME: Final = "f:acquireTime"
 RENEW_TIME: Final = "f:renewTime"
 DURATION: Final = "f:leaseDurationSeconds"
+PREFERRED_HOLDER: Final = "f:preferredHolder"
 
 MAX_ENTRIES: Final = 60_000
 """Entries of one list. A write of 3 MiB, in protobuf too, has fewer: each names its operation, apiVersion and type."""

@@ -20,6 +20,10 @@ WEBHOOKS: Final = "lease-webhook doctor"
 MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
 
 
+PREVIOUS: Final = "--previous --all-containers --ignore-errors"
+"""Options of `kubectl logs`: a container that has not restarted has no previous log, which is an error."""
+
+
 class Pod(Struct, frozen=True):
     """The pod of a holder, "" if it has none; `is_logged`: a log shows that pod, and not only a text that it chose."""
 
@@ -172,6 +176,11 @@ def make_command_for_pod(pod: Pod) -> str:
 def make_command_for_log_of_pod(pod: Pod) -> str:
     """Return the command that shows what a pod logged; the pods of the namespace if there is none."""
     return f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}"
+
+
+def make_command_for_previous_log(pod: Pod) -> str:
+    """Return the command that shows what containers of a pod logged that have ended: which of several is not known."""
+    return f"{make_command_for_log_of_pod(pod)} {PREVIOUS}" if pod.name else make_command_for_log_of_pod(pod)
 
 
 def make_command_for_pod_or_its_events(pod: Pod) -> str:

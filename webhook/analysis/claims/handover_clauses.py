@@ -15,10 +15,12 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.claimed_gap import find_claimed_gap
 from webhook.analysis.history.holders.processes import OtherProcess
-from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.step_down import OF_API_SERVERS, StepDown
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.quoting import quote
 
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
@@ -69,7 +71,18 @@ def describe_edit(event: LeaseEvent) -> str:
         else ""
     )
     text = _describe_request_to_step_down(event) or event.text
-    return f"{text}{describe_by_writer(event.writer)}{asked}{describe_dating_of(event)}{unknown}"
+    by = describe_by_writer(event.writer) or _describe_manager(event)
+    return f"{text}{by}{asked}{describe_dating_of(event)}{unknown}"
+
+
+def _describe_manager(event: LeaseEvent) -> str:
+    """Say under which field manager an edit was made, if that is not its holder's, and not known to be anyone's."""
+    own = event.tenure.manager if event.tenure is not None else ""
+    if event.manager in {"", own}:
+        return ""
+    of_none = ", not that of an API server" if "preferredHolder" in event.text else ""
+    is_of_server = event.manager == OF_API_SERVERS
+    return f", under field manager {format_name(event.manager)}{'' if is_of_server else of_none}"
 
 
 def is_request_to_step_down(event: LeaseEvent) -> bool:
@@ -83,7 +96,15 @@ def _describe_request_to_step_down(event: LeaseEvent) -> str:
     if preferred is None or tenure is None or not tenure.is_coordinated or event.candidate:
         return ""
     successor, holder = format_name(preferred[1]), format_name(tenure.holder)
-    return "" if successor == holder else f"{holder} was asked to step down for {successor}"
+    return "" if successor == holder else describe_step_down(holder, preferred[1], tenure.step_down)
+
+
+def describe_step_down(holder: str, successor: str, request: StepDown) -> str:
+    """Say for whom a holder was asked to step down; a value that no API server wrote need not name a candidate."""
+    is_by_user = request.writer is not None and request.writer.user not in {"", API_SERVER}
+    is_foreign = (is_by_user or request.is_by_other_manager) and request.successor == successor
+    named = f"{quote(successor)} (preferredHolder)" if is_foreign else format_name(successor)
+    return f"{holder} was asked to step down for {named}"
 
 
 def describe_address_of_end(tenure: Tenure) -> str:

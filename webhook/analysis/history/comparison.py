@@ -105,7 +105,16 @@ def compare_renewals(
         silent_for=max(silences, default=0),
         named_late=_name_some(late),
         named_on_time=_name_some(on_time),
+        held_alike=sum(1 for other in on_time if _is_held_alike(history, other, start, end)),
     )
+
+
+def _is_held_alike(history: LeaseHistory, other: LeaseHistory, start: int, end: int) -> bool:
+    """Return whether another lease of the namespace was held from one instant to another by the same text as this."""
+    before, during = history.find_tenure_at(start), other.find_tenure_at(start)
+    if before is None or during is None or during is not other.find_tenure_at(end):
+        return False
+    return other.namespace == history.namespace and bool(before.holder) and before.holder == during.holder
 
 
 def _name_some(leases: Sequence[LeaseHistory]) -> tuple[tuple[str, str], ...]:

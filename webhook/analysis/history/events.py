@@ -69,6 +69,8 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     asked: str = ""
     """What the request of `asker` asked for, in place of which something else was stored: `writer` is then None."""
     asker: Writer | None = None
+    manager: str = ""
+    """The field manager of an edit, if stamps alone show who made it; any client may choose it."""
 
 
 def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
@@ -97,6 +99,12 @@ def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
         if before != after and not (before in _NOTHING and after in _NOTHING)
     ]
     return ", ".join(parts if is_kept else [*parts, "renewTime was removed"])
+
+
+def list_changed_fields(old: LeaseSpec, new: LeaseSpec) -> frozenset[str]:
+    """Return the fields, other than times and the holder, that an edit set, named as in managedFields."""
+    changed = (one for one in _OTHER_FIELDS if getattr(old, one) != getattr(new, one) and getattr(new, one) is not None)
+    return frozenset(f"f:{_IN_JSON[one]}" for one in changed)
 
 
 def _format_value(value: object) -> str:

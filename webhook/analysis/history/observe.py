@@ -13,6 +13,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.rival import estimate_patience
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead, UnloggedWrites
+from webhook.analysis.history.patched_states import show_patched_state
 from webhook.analysis.history.serving_addresses import ADDRESS
 from webhook.analysis.history.steps.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.steps.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
@@ -38,6 +39,7 @@ def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[Le
 
 
 def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
+    seen = show_patched_state(history, seen)
     write = estimate_write(seen, history.known_state, bounds)
     history.forget_status()
     history.note_skew(bounds.skew)

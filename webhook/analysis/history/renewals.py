@@ -365,6 +365,8 @@ class OtherLeases(Struct, frozen=True):
     named_late: tuple[tuple[str, str], ...] = ()
     """A few of those that were late, and of those that were on time, by namespace and name."""
     named_on_time: tuple[tuple[str, str], ...] = ()
+    held_alike: int = 0
+    """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
 
     @property
     def is_known(self) -> bool:

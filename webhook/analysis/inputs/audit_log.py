@@ -37,10 +37,11 @@ from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
 from webhook.analysis.inputs.patches import (
     Mark,
     SpecChanges,
+    is_gated,
     leaves_spec,
     list_marks,
     list_owners_of_patch,
-    read_spec_changes,
+    read_asked_changes,
 )
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
@@ -167,7 +168,7 @@ class _Requested(Struct, frozen=True):
 
     asked: Lease | None = None
     patched_renew_time: str = ""
-    spec_changes: SpecChanges | None = None
+    asked_changes: SpecChanges | None = None
     is_beside_spec: bool = False
     marks: tuple[Mark, ...] = ()
     patched_owners: tuple[OwnerReference, ...] = ()
@@ -187,6 +188,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
     shown = _NOTHING_SHOWN if raw is None else _read_object(event, kind, raw)
     requested = _read_request(event, kind, act) if raw is None else _NOTHING_REQUESTED
     is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
+    asked_changes = requested.asked_changes
     return Observation(
         place=document.place,
         size=len(document.text),
@@ -222,7 +224,8 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         rewritings=shown.rewritings,
         asked=requested.asked,
         patched_renew_time=requested.patched_renew_time,
-        spec_changes=requested.spec_changes,
+        spec_changes=None if asked_changes is None or is_gated(asked_changes) else asked_changes,
+        asked_changes=asked_changes,
         is_beside_spec=requested.is_beside_spec,
         marks=requested.marks,
         patched_owners=requested.patched_owners,
@@ -251,7 +254,7 @@ def _read_request(event: AuditEvent, kind: str, act: Act) -> _Requested:
     return _Requested(
         asked=_find_asked(event, kind),
         patched_renew_time=_find_patched_renew_time(event),
-        spec_changes=_find_spec_changes(event, kind),
+        asked_changes=_find_asked_changes(event, kind),
         is_beside_spec=is_beside_spec,
         marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
         patched_owners=list_owners_of_patch(bytes(event.request_object)) if is_beside_spec else (),
@@ -396,12 +399,12 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
         return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
 
 
-def _find_spec_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
-    """Return what a patch set in the spec of a lease; None if it is none, or if a webhook may have changed that."""
+def _find_asked_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
+    """Return what a patch asked to set in a lease's spec; None if it is none, or if a webhook may have changed that."""
     patch = bytes(event.request_object)
     if event.verb != "patch" or kind != "Lease" or b"spec" not in patch or is_mutated(event.annotations or NO_TEXTS):
         return None
-    return read_spec_changes(patch)
+    return read_asked_changes(patch)
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

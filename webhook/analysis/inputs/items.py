@@ -16,6 +16,7 @@ from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectM
 from webhook.kubernetes.request import AdmissionRequest, UserInfo
 from webhook.kubernetes.times import SECOND, format_time
 
+_MAX_PROGRAM: Final = 60
 LISTINGS: Final = frozenset({"list", "watch"})
 """Verbs whose requests are answered with the same code whether or not the object exists."""
 NO_TEXTS: Final[Mapping[str, str]] = {}
@@ -273,6 +274,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
     spec_changes: SpecChanges | None = None
     """The fields of the spec that a patch set, if a log shows the patch, and not what was stored."""
+    asked_changes: SpecChanges | None = None
+    """The same, also if it asked for a field that an API server without coordinated elections drops."""
     answered_object: bytes = b""
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None
@@ -554,6 +557,8 @@ class PodActivity(Struct, frozen=True, gc=False, kw_only=True):
     may_be_write: bool = False
     failure: Failure | None = None
     message: str = ""
+    program: str = ""
+    """The name with which its user agent begins; "" if the log does not say it."""
 
 
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
@@ -562,7 +567,8 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`. Unless
     `is_surely_not_dry_run`, a deletion may have been a dry run: a log at level Metadata hides its options. `received`
     is when the request came, if the log says so. `change` is what it set of a workload, as a clause, if the log shows
-    the request, and `switched_off` the container that it gave an argument which switches elections off.
+    the request, and `switched_off` the container that it gave an argument which switches elections off. `program` is
+    the name with which the writer's user agent begins.
     """
 
     at: int
@@ -575,6 +581,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     received: int | None = None
     change: str = ""
     switched_off: str = ""
+    program: str = ""
 
 
 class ObjectAbsence(Struct, frozen=True, gc=False):
@@ -609,6 +616,12 @@ def parse_number(text: str | None) -> int:
 def has_managed_fields(stored: Lease | LeaseCandidate) -> bool:
     """Return whether an object shows managedFields at all."""
     return bytes(memoryview(stored.metadata.managed_fields)[:1]) == b"["
+
+
+def name_program(user_agent: str) -> str:
+    """Return the name of a program from its user agent, which begins with that: `csi-resizer/v1.14.0 (linux/amd64)`."""
+    name, _, _ = user_agent.strip().partition("/")
+    return name.split(" ", 1)[0][:_MAX_PROGRAM]
 
 
 def is_dated_by_stamp(entries: Sequence[Entry]) -> bool:

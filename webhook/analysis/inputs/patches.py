@@ -104,8 +104,8 @@ def read_spec_changes(patch: bytes) -> SpecChanges | None:
     An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
     a lease may go. What API servers may drop is not known to be stored.
     """
-    changes = _read_changes(patch)
-    return None if changes is None or any(changes.get(one) is not None for one in _GATED) else changes
+    changes = read_asked_changes(patch)
+    return None if changes is None or is_gated(changes) else changes
 
 
 def leaves_election(changes: SpecChanges | None) -> bool:
@@ -113,7 +113,13 @@ def leaves_election(changes: SpecChanges | None) -> bool:
     return changes is not None and not _ELECTION & changes.keys()
 
 
-def _read_changes(patch: bytes) -> SpecChanges | None:
+def is_gated(changes: SpecChanges) -> bool:
+    """Return whether changes set a field that an API server may drop without a word."""
+    return any(changes.get(one) is not None for one in _GATED)
+
+
+def read_asked_changes(patch: bytes) -> SpecChanges | None:
+    """Return what a patch asked to set as `read_spec_changes` does, with what API servers may drop."""
     try:
         asked = msgspec.json.decode(patch)
     except (ValueError, RecursionError):

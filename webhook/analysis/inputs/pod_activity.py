@@ -9,7 +9,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from webhook.analysis.inputs.items import LISTINGS, Failure, PodAct, PodActivity, PodDeletion, PodRequest
+from webhook.analysis.inputs.items import LISTINGS, Failure, PodAct, PodActivity, PodDeletion, PodRequest, name_program
 from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
 from webhook.text.quoting import truncate
@@ -108,6 +108,7 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
         is_write=is_write,
         failure=failure,
         message=truncate(event.response_status.message, _MAX_MESSAGE) if failure is not None else "",
+        program=name_program(event.user_agent),
     )
 
 

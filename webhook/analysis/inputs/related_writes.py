@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
-from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.inputs.items import RelatedWrite, name_program
 from webhook.analysis.inputs.node_taints import describe_taints
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
 from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
@@ -133,6 +133,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         received=get_instant(normalize(event.request_received_timestamp)),
         change=words,
         switched_off=change.switched_off,
+        program=name_program(event.user_agent),
     )
 
 

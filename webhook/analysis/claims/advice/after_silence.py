@@ -24,6 +24,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_node,
     make_command_for_pod,
     make_command_for_pod_or_its_events,
+    make_command_for_previous_log,
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
@@ -357,7 +358,7 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
         sentence = (
             f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}, and may have restarted; see why:"
         )
-        command = f"{make_command_for_pod(pod)}; {make_command_for_log_of_pod(pod)} --previous"
+        command = f"{make_command_for_pod(pod)}; {make_command_for_previous_log(pod)}"
         return Advice(sentence, command, pod.names)
     if len(tenure.processes.requests_after_loss) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
@@ -377,8 +378,8 @@ def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: 
 
 
 def _advise_on_logs(pod: Pod, sentence: str) -> Advice:
-    logs = make_command_for_log_of_pod(pod)
-    return Advice(sentence, f"{logs}; {logs} --previous", pod.names)
+    logs, previous = make_command_for_log_of_pod(pod), make_command_for_previous_log(pod)
+    return Advice(sentence, f"{logs}; {previous}", pod.names)
 
 
 def _is_kept_by_another(tenure: Tenure) -> bool:

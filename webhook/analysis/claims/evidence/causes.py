@@ -35,6 +35,7 @@ from webhook.analysis.claims.evidence.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )
+from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import describe_writer, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -153,7 +154,7 @@ def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     after = f", when it had not renewed for {format_length(silent)}" if is_older else ", and stopped renewing then"
     if silent < -SECOND:  # of a stamp, the fraction of a second is not known
         after = ", and may have done so"
-    text = f"it was asked to step down for {format_name(request.successor)}{by}{after}"
+    text = f"{describe_step_down('it', request.successor, request)}{by}{after}"
     possible = (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *evidence.hidden)
     return Diagnosis(Blame.COORDINATED, text, possible, is_older_than_request=is_older)
 

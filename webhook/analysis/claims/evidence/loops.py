@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import advise_on_log_of_writer
+from webhook.analysis.claims.commands import PREVIOUS, advise_on_log_of_writer
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -46,7 +46,7 @@ class Loop(Struct, frozen=True):
         own, holder = self.tenures[-1].processes.own, self.tenures[-1].holder
         advice = advise_on_log_of_writer(sentence, namespace, own, holder)
         logs = advice.command
-        return replace(advice, command=f"{logs}; {logs} --previous") if advice.pods else advice
+        return replace(advice, command=f"{logs}; {logs} {PREVIOUS}") if advice.pods else advice
 
 
 def find_loop(tenures: Sequence[Tenure], now: int) -> Loop | None:

@@ -234,7 +234,8 @@ def describe_punctual(compared: OtherLeases) -> str:
         which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
         pause = format_length(compared.silent_for)
         return f"{others} renewed meanwhile, {which}after up to {pause} without a renewal{late}"
-    return f"{others} renewed on time{late}"
+    alike = f", {compared.held_alike} of them under the same holder" if compared.held_alike else ""
+    return f"{others} renewed on time{alike}{late}"
 
 
 def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bool:

@@ -80,7 +80,7 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
             if after.processes.is_from_pod_of(before.processes):
                 cause = _add_change_of_name(cause, after)
             cause = _add_end_and_return_of_pod(cause, histories, before, end)
-            work = find_work_of_both(histories, before, after)
+            work = find_work_of_both(histories, history, before, after)
             yield MissedRenewals(start, end, before.duration, tenure=before, cause=cause, work_after=work)
 
 

@@ -10,6 +10,7 @@ from webhook.analysis.claims.words import format_clock, format_count, format_nam
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import name_program
 from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_WRITES: Final = 3
@@ -26,12 +27,17 @@ class WorkOfBoth(Struct, frozen=True):
     own: int
     last: int
     other: int
+    programs: tuple[str, ...] = ()
+    """Other programs than the electors that wrote all of it, by their user agents; none if it is work of leaders."""
 
 
-def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) -> WorkOfBoth | None:
+def find_work_of_both(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure
+) -> WorkOfBoth | None:
     """Return what the pods of two holders wrote at the same time; None if the former one wrote nothing then.
 
-    Once it asks for the lease again, its elector has noticed, or its process has restarted.
+    Once it asks for the lease again, its elector has noticed, or its process has restarted. Several containers of a pod
+    have one token: what another program wrote, by its user agent, is no work of who lost this lease.
     """
     own, other = before.processes.own, after.processes.own
     if own is None or not before.processes.is_process_known or own.is_pod_of(other) or before.processes.others:
@@ -47,9 +53,13 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     writes = [one for one in seen if one.is_write and one.received <= end]
     if not writes:
         return None
+    electors = {name_program(one.partition(" ")[2]) for one in history.requests.find_sources(before)} - {""}
+    own_writes = [one for one in writes if not electors or one.program in {"", *electors}]
+    programs = tuple(sorted({one.program for one in writes})) if not own_writes else ()
+    writes = own_writes or writes
     last = max(one.at for one in writes)
     others = [one for one in histories.pod_activities.list_between(other, start, last) if one.is_write]
-    return WorkOfBoth(len(writes), last, len(others))
+    return WorkOfBoth(len(writes), last, len(others), programs)
 
 
 class WorkAfterRelease(Struct, frozen=True):
@@ -74,7 +84,7 @@ def find_work_after_releases(histories: ClusterHistory, history: LeaseHistory) -
     for before, after in pairwise(history.tenures):
         work = find_work_of_both(histories, before, after) if after.began is Handover.RELEASED else None
         own, until = before.processes.own, before.until
-        if work is None or own is None or until is None or before.removal.is_own is not True:
+        if work is None or work.programs or own is None or until is None or before.removal.is_own is not True:
             continue
         if work.own >= _MIN_WRITES and work.other and work.last - after.since >= _SHORTEST:
             found.append(WorkAfterRelease(own.pod, after.holder, until, work))

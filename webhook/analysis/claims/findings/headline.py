@@ -7,6 +7,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
 from webhook.analysis.claims.findings.askers import describe_askers
+from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import (
     describe_by_writer,
     describe_holder_or_another,
@@ -17,6 +18,7 @@ from webhook.analysis.claims.words import (
     format_name,
 )
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
+from webhook.analysis.history.holders.step_down import StepDown
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
@@ -280,9 +282,10 @@ def _describe_stalled(account: "Account") -> str:
     lease = account.history.lease
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
-    asked, preferred = format_name(lease.spec.holder_identity or ""), format_name(lease.spec.preferred_holder)
+    request = account.tenure.step_down if account.tenure is not None else StepDown()
+    asked = describe_step_down(format_name(lease.spec.holder_identity or ""), lease.spec.preferred_holder, request)
     silent = _describe_lateness(account, account.last_renewal)
-    return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
+    return f"{asked}, which has not taken over: not renewed{silent}"
 
 
 def _describe_lateness(account: "Account", at: int | None) -> str:

@@ -14,6 +14,7 @@ from webhook.analysis.claims.evidence.api_servers import advise_on_silent_server
 from webhook.analysis.claims.evidence.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.evidence.failed_writes import describe_last_renewal
 from webhook.analysis.claims.findings.lease_claim import (
+    MAX_NAMED,
     find_identity,
     list_possible_causes,
     make_claim,
@@ -311,6 +312,9 @@ def _describe_work_after(missed: silences.MissedRenewals, after: Tenure, now: in
     if work is None:
         return ""
     last = format_clock(work.last, now)
+    if work.programs:
+        names = " and ".join(map(format_name, work.programs[:MAX_NAMED]))
+        return f" What its pod wrote after that, until {last}, is by other programs than its elector: {names}."
     own = f"at least {format_count(work.own, 'write')} of its pod to other objects came after that, until {last}"
     other = f", and {work.other} of the pod of {format_name(after.holder)} meanwhile" if work.other else ""
     return f" {own[0].upper()}{own[1:]}{other}, which may be the work of two leaders."

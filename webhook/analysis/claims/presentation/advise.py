@@ -35,6 +35,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod,
     make_command_for_pod_of_holder,
     make_command_for_pods,
+    make_command_for_previous_log,
     make_command_for_quota,
     make_pod_of_writer,
     name_holder,
@@ -83,6 +84,7 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
+from webhook.analysis.history.holders.step_down import OF_API_SERVERS
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
@@ -569,7 +571,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advice
     if account.is_partial:
         return Advice("It is held and renewed; what the input does not show may have gone wrong.")
-    if (advice := _advise_on_frequent_writer(account) or advise_on_claimed_times(history)) is not None:
+    frequent = _advise_on_frequent_writer(account) or _advise_on_frequent_manager(account)
+    if (advice := frequent or advise_on_claimed_times(history)) is not None:
         return advice
     if not status.holder:
         return Advice("It is renewed; a lease does not show whether the process behind it works.")
@@ -683,6 +686,21 @@ def _advise_on_frequent_writer(account: Account) -> Advice | None:
         return None
     sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
     return advise_on_writer(sentence, account.history, stranger)
+
+
+def _advise_on_frequent_manager(account: Account) -> Advice | None:
+    """Return how to see who edited a lease again and again, if stamps alone show a field manager; None if none did."""
+    history, tenure = account.history, account.tenure
+    managers = [one.manager for one in history.edits if one.tenure is tenure and one.manager]
+    own = {OF_API_SERVERS, "" if tenure is None else tenure.manager}
+    found = next((one for one in reversed(managers) if one not in own and managers.count(one) >= _MIN_WRITES), "")
+    if not found:
+        return None
+    sentence = (
+        f"It is held and renewed, but was edited again and again under field manager {format_name(found)}, which its "
+        "writer chose. The audit log shows who that is:"
+    )
+    return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
 
 
 def _find_frequent_writer(account: Account) -> Writer | None:
@@ -821,7 +839,7 @@ def _advise_on_restarts(found: RestartedAsker, pod: Pod) -> Advice:
         f"Pod {format_name(found.pod)} asks for it, and may be restarted before it has waited for {found.duration} s; "
         "see its restarts, and why:"
     )
-    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_command_for_log_of_pod(pod)} --previous", pod.names)
+    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_command_for_previous_log(pod)}", pod.names)
 
 
 def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:

@@ -22,6 +22,7 @@ from webhook.analysis.claims.evidence.related_writes import (
     is_after_last_failure,
     is_new,
 )
+from webhook.analysis.claims.evidence.vain_creations import find_vain_creations
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.findings.changed_user import find_changed_user
@@ -91,7 +92,8 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
-    beside += [*_list_change_of_chooser(account), *_list_paused(account), *_list_work_after_releases(account)]
+    beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
+    beside += _list_work_after_releases(account)
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -141,6 +143,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_crossed_locks(account),
         *_list_restarts(account),
         *_list_change_of_chooser(account),
+        *_list_vain_creations(account),
         *_list_paused(account),
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
@@ -189,6 +192,12 @@ def _list_change_of_chooser(account: Account) -> list[_Event]:
     """Return that another API server was to choose a holder, as that which was to had fallen silent."""
     found = account.election.change_of_chooser
     return [] if found is None else [(found.at, found.describe(account.now))]
+
+
+def _list_vain_creations(account: Account) -> list[_Event]:
+    """Return that an API server tried again and again to name a holder, in vain."""
+    found = find_vain_creations(account.history)
+    return [] if found is None else [(found.first, found.describe(account.now))]
 
 
 def _list_restarts(account: Account) -> list[_Event]:
@@ -307,10 +316,26 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_s
         before = history.succession.before
         found = [one for one in found if not (one.tenure is before and is_request_to_step_down(one))]
     if taken_back is None:
-        return [*_keep_order(found)]
+        return _list_repeated_last(found)
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
     # What is done again and again is one line, which others do not displace.
-    return [*_keep_order(others), (taken_back.start, taken_back.describe())]
+    return [*_list_repeated_last(others), (taken_back.start, taken_back.describe())]
+
+
+def _list_repeated_last(edits: Sequence[LeaseEvent]) -> list[_Event]:
+    """Return edits in order, and after them those that one writer made again and again, each of these as one."""
+    groups: dict[tuple[str, Writer | None, str, str], list[LeaseEvent]] = {}
+    for edit in edits:
+        who = edit.writer.process if edit.writer is not None and edit.writer.user else None
+        groups.setdefault((edit.text, who, edit.manager, edit.candidate), []).append(edit)
+    repeated = [several for several in groups.values() if len(several) >= _MIN_OTHER_WRITES]
+    in_groups = {id(one) for several in repeated for one in several}
+    least = "at least " if len(edits) == MAX_REFUSALS else ""
+    found = [*_keep_order(one for one in edits if id(one) not in in_groups)]
+    for several in repeated:
+        until = format_clock(several[-1].at, several[0].at)
+        found.append((several[0].at, f"{describe_edit(several[0])}, {least}{len(several)} times until {until}"))
+    return found
 
 
 def _keep_order(edits: Iterable[LeaseEvent]) -> Iterator[_Event]:

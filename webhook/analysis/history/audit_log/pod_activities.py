@@ -48,6 +48,7 @@ class PodActivities(Struct):
                     writer=writer.process,
                     is_write=write.is_surely_not_dry_run,
                     may_be_write=not write.is_surely_not_dry_run,
+                    program=write.program,
                 ),
             )
 

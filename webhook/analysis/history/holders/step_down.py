@@ -3,10 +3,15 @@
 In: the values of preferredHolder in two states, and the write between them. Out: a frozen value.
 """
 
+from typing import Final
+
 from msgspec import Struct
 
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
+
+OF_API_SERVERS: Final = "kube-apiserver"
+"""The field manager of what an API server itself writes."""
 
 
 class StepDown(Struct, frozen=True):
@@ -17,8 +22,17 @@ class StepDown(Struct, frozen=True):
     writer: Writer | None = None
     successor: str = ""
     """The value of preferredHolder."""
+    manager: str = ""
+    """The field manager that set it, if the input does not show who did; "" if that is not known either."""
 
-    def follow(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> "StepDown":
+    @property
+    def is_by_other_manager(self) -> bool:
+        """True if stamps alone show who asked: a field manager that is not that of API servers."""
+        return self.writer is None and self.manager not in {"", OF_API_SERVERS}
+
+    def follow(
+        self, old: str | None, new: str | None, write: Write, writer: Writer | None, manager: str = ""
+    ) -> "StepDown":
         """Return what holds after a write that changed preferredHolder from `old` to `new`, or left it.
 
         | preferredHolder after the write | the request before | now |
@@ -29,7 +43,7 @@ class StepDown(Struct, frozen=True):
         | as before | open | the same |
         """
         if not new:
-            return StepDown(None, self.writer, self.successor)
+            return StepDown(None, self.writer, self.successor, self.manager)
         if new != old or self.asked is None:
-            return StepDown(write, writer, new)
+            return StepDown(write, writer, new, manager)
         return self

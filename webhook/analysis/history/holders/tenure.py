@@ -304,9 +304,14 @@ class Tenure(Struct):
         """Note whether one of its renewals moved renewTime back."""
         self.set_back = find_set_back(old, new, at, self.set_back)
 
-    def note_preferred_holder(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
-        """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
-        self.step_down = self.step_down.follow(old, new, write, writer)
+    def note_preferred_holder(
+        self, old: str | None, new: str | None, write: Write, writer: Writer | None, manager: str = ""
+    ) -> None:
+        """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder.
+
+        `manager` is the field manager that set it, as far as stamps show that.
+        """
+        self.step_down = self.step_down.follow(old, new, write, writer, manager)
 
     def note_removal(
         self,

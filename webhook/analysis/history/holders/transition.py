@@ -4,7 +4,7 @@ In: two states and what showed them. Out: a frozen value, and its kind by the ta
 follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -122,6 +122,15 @@ class NextState(Struct, frozen=True):
         """The field manager whose entry alone is new or changed, "" if none or several are."""
         changed = [one.manager or "" for one in self.entries if one not in self.known]
         return changed[0] if len(changed) == 1 else ""
+
+    def find_manager_of(self, fields: Collection[str]) -> str:
+        """Return the field manager whose entry is new or changed and owns one of `fields`; "" if there is not just one.
+
+        Fields are named as in managedFields.
+        """
+        changed = (one for one in self.entries if one not in self.known and not one.owned.spec.isdisjoint(fields))
+        managers = {one.manager or "" for one in changed}
+        return managers.pop() if len(managers) == 1 else ""
 
     @property
     def is_before_write(self) -> bool:

@@ -103,6 +103,8 @@ def is_hidden_write(seen: DatedItem) -> bool:
     """Return whether a log shows of an update neither what it replaced nor what it made."""
     if not seen.is_stored_write or seen.revision or seen.is_deletion or seen.is_creation:
         return False
+    if seen.observation.is_beside_spec and seen.observation.may_change_nothing:
+        return False  # it made none
     return not (seen.observation.resource_version or seen.observation.replaces)
 
 

@@ -12,7 +12,9 @@ from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, by_time, 
 from webhook.analysis.history.merge.fitting import ExactTimes, find_exact_time, find_fitting, group_requests
 from webhook.analysis.history.merge.makers import is_stamped_by
 from webhook.analysis.inputs.items import Observation
+from webhook.analysis.inputs.patches import patch_spec
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
+from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
 
 _MAX_IN_TURN: Final = 16
@@ -86,6 +88,22 @@ def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -
             update.item = replace(update.observation, object=None, is_beside_spec=True)
         elif times[named] > 1:
             update.item = replace(update.observation, object=None, may_change_nothing=True)
+    for patch in others:
+        if patch.is_stored_write and _has_patched_nothing(patch, states):
+            patch.item = replace(patch.observation, is_beside_spec=True, may_change_nothing=True)
+
+
+def _has_patched_nothing(patch: DatedItem, states: Sequence[DatedItem]) -> bool:
+    """Return whether a patch asked for what was stored: a watch shows no state that it may have made."""
+    seen = patch.observation
+    if seen.asked_changes is None or seen.object is not None:
+        return False
+    first = bisect_left(states, _get_time_of_receipt(patch) - TOLERANCE, key=by_time)
+    near = states[max(0, first - 1) : bisect_right(states, patch.time + TOLERANCE, key=by_time)]
+    if not all(one.is_exact and one.observation.is_watched for one in near[1:]):
+        return False
+    specs = [one.observation.object.spec for one in near if isinstance(one.observation.object, Lease)]
+    return any(patch_spec(spec, seen.asked_changes) == spec for spec in specs)
 
 
 def _is_unanswered(seen: Observation) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.history.events import EventKind, describe_changed_fields
+from webhook.analysis.history.events import EventKind, describe_changed_fields, list_changed_fields
 from webhook.analysis.history.holders.taken_back import find_election_field_changes
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState, Transition
@@ -39,7 +39,7 @@ from webhook.analysis.history.visibility.dating import date_state_before
 from webhook.analysis.history.visibility.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.visibility.forged_stamps import find_forged_stamps
 from webhook.analysis.inputs.items import Act, InputKind, Observation
-from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.managed_fields import PREFERRED_HOLDER, Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
 
@@ -240,7 +240,8 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
             shortened_at = _date_shortening_in_gap(step, tenure, state) if state.is_gap else step.write.at
             tenure.held_duration = replace(tenure.held_duration, shortened_at=shortened_at)
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
-    tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
+    manager = "" if state.is_gap or asker is not None else state.find_manager_of({PREFERRED_HOLDER})
+    tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker, manager)
 
 
 def _date_shortening_in_gap(step: Step, tenure: Tenure, state: NextState) -> int:
@@ -295,7 +296,10 @@ def _record_edits(step: Step, state: NextState) -> None:
     edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
     history.election_field_changes.extend(find_election_field_changes(state.old, state.new, edited, state.writer))
     if edit := describe_changed_fields(state.old, state.new):
+        is_by_known = state.writer is not None and bool(state.writer.user)
+        manager = "" if is_by_known else state.find_manager_of(list_changed_fields(state.old, state.new))
         record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
+        step.events[-1] = replace(step.events[-1], manager=manager)
         asked = ", ".join(one.asked or "none" for one in state.seen.rewritings if f"{one.field} " in edit)
         if asked:
             # Who asked for something else did not change it.
