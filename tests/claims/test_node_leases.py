@@ -373,3 +373,32 @@ def test_who_renews_in_place_of_a_silent_kubelet_leads_nothing() -> None:
     renewed = "from 11:07:50Z to 11:09:20Z kube-system/hub from pod hub-m1 renewed it as n1 (10 renewals)"
     assert f"{renewed}, while system:node:n1 did not, from 11:07:40Z to 11:09:40Z" in output
     assert "longest gap between two by the same holder: 20 s" in output
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("", "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was late"),
+        ("n1", "2 other leases were renewed on time"),
+        ("n2", "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was late"),
+    ],
+    ids=["its node is there", "its node was deleted", "another node was deleted"],
+)
+def test_the_lease_of_a_node_that_was_deleted_is_not_late(gone: str, said: str) -> None:
+    server = FakeServer()
+    holder, *rest = (server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart"))
+    node = server.elector("n1", "kube-node-lease/n1", user=KUBELET, retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    for _ in range(6):
+        together(10, holder, *rest)
+        (node.renew if "kube-node-lease/n1" in server.leases else node.take)()
+    together(4, *rest)
+    if gone:
+        about, at = put("objectRef", {"resource": "nodes", "name": gone}), format_micro_time(server.now)
+        server.log.append(write_event("nodes", "", about, put("stageTimestamp", at), put("verb", "delete")))
+    together(60, *rest)
+    server.elector("db-1", "shop/db").take()
+    together(4, *rest)
+    histories = follow_log(server)
+    found = make_account(histories, histories.leases["shop", "db"], server.now)
+    assert said in text(found)

@@ -1,11 +1,13 @@
 """Compare leases: whether others were late, or stopped, when one was."""
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Self
 
 from msgspec import Struct
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.visibility.clock_steps import ClockStep
@@ -80,14 +82,24 @@ def find_compared_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | 
 
 
 def compare_renewals(
-    history: LeaseHistory, sample: Iterable[LeaseHistory], start: int, end: int, *, is_sample: bool
+    history: LeaseHistory,
+    sample: Iterable[LeaseHistory],
+    start: int,
+    end: int,
+    *,
+    is_sample: bool,
+    nodes_gone: Mapping[str, int] = MappingProxyType({}),
 ) -> OtherLeases:
-    """Return how many of other leases were late, and how many were renewed as usual, between two instants."""
+    """Return how many of other leases were late, and how many were renewed as usual, between two instants.
+
+    `nodes_gone`: when Nodes were deleted, by name. No one renews the lease of such a node.
+    """
     # No one renews a lease that is free, or was deleted.
     others = [
         other
         for other in sample
         if other is not history and (other.current_tenure or (other.renewals.last or 0) >= end)
+        if not _is_of_gone_node(other, nodes_gone)
     ]
     were_late = [other.renewals.was_late(start, end) for other in others]
     late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
@@ -115,6 +127,12 @@ def _is_held_alike(history: LeaseHistory, other: LeaseHistory, start: int, end: 
     if before is None or during is None or during is not other.find_tenure_at(end):
         return False
     return other.namespace == history.namespace and bool(before.holder) and before.holder == during.holder
+
+
+def _is_of_gone_node(lease: LeaseHistory, nodes_gone: Mapping[str, int]) -> bool:
+    """Return whether the lease is of a node that was deleted, and was not renewed since: the node is not late."""
+    gone = nodes_gone.get(lease.name) if lease.namespace == NODE_LEASES else None
+    return gone is not None and (lease.renewals.last or 0) <= gone + SECOND
 
 
 def _name_some(leases: Sequence[LeaseHistory]) -> tuple[tuple[str, str], ...]:

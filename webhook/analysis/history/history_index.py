@@ -7,6 +7,7 @@ is explained by others, so each index is built once, when it is asked for.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, field
@@ -168,14 +169,17 @@ class HistoryIndex(Struct, dict=True):
         ]
         return Heartbeats.from_histories(known, self.until)
 
-    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
+    def compare_with_others(
+        self, history: LeaseHistory, start: int, end: int, nodes_gone: Mapping[str, int] = MappingProxyType({})
+    ) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
         If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
+        `nodes_gone`: when Nodes were deleted, by name.
         """
         step = max(1, len(self._keys) // MAX_COMPARED)
         sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
-        return compare_renewals(history, sample, start, end, is_sample=step > 1)
+        return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone)
 
     @cached_property
     def _keys(self) -> list[Key]:

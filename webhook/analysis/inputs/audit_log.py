@@ -188,7 +188,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
     shown = _NOTHING_SHOWN if raw is None else _read_object(event, kind, raw)
     requested = _read_request(event, kind, act) if raw is None else _NOTHING_REQUESTED
     is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
-    asked_changes = requested.asked_changes
+    asked_changes, refused = requested.asked_changes, _find_refused_lease(event, kind)
     return Observation(
         place=document.place,
         size=len(document.text),
@@ -201,7 +201,8 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         problem=shown.problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
-        refused_holder=_find_refused_holder(event, kind),
+        refused_holder=None if refused is None else refused.spec.holder_identity or "",
+        refused_renew_time=(refused.spec.renew_time or "") if refused is not None else "",
         asked_lease=_find_asked_lease(event, kind),
         writer=event.writer,
         answer=Answer(
@@ -421,12 +422,12 @@ def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -
         yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
 
 
-def _find_refused_holder(event: AuditEvent, kind: str) -> str | None:
-    """Return the holder that an update asked for which was not stored, "" for none; None if that is not shown."""
+def _find_refused_lease(event: AuditEvent, kind: str) -> Lease | None:
+    """Return the lease that an update asked for which was not stored; None if that is not shown."""
     if event.verb != "update" or event.response_status.code < 400 or b'"spec"' not in bytes(event.request_object):
         return None
     asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
-    return (asked.spec.holder_identity or "") if isinstance(asked, Lease) else None
+    return asked if isinstance(asked, Lease) else None
 
 
 def _find_asked_lease(event: AuditEvent, kind: str) -> str:

@@ -248,6 +248,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A write that a log shows just after it may have come before it: nothing but clocks, which differ, orders them."""
     refused_holder: str | None = None
     """The holder that an update asked for which was not stored, "" if it was a release; of an audit log only."""
+    refused_renew_time: str = ""
+    """The renewTime that such an update asked for."""
     was_stored: bool | None = False
     """A write of which its answer says that it failed was stored all the same; None if that is not known."""
     counted_renewals: CountedRenewals | None = None

@@ -685,10 +685,21 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
         if is_own:
             held = _OWN_IN_PARTIAL_LOG if account.is_partial else _OWN
             held = held.format("pod" if first.writer.pod else "user")
+            held = _describe_repeats(several) or held
         is_cut = history.requests.has_forgotten_since(tenure.since)
         number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
         until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
         yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
+
+
+def _describe_repeats(conflicts: Sequence[Refusal]) -> str:
+    """Say how many conflicts are of requests that were sent twice; "" if most are not: they tell of no other writer."""
+    number = sum(1 for one in conflicts if one.is_repeat)
+    if 2 * number <= len(conflicts):
+        return ""
+    which = "all" if number == len(conflicts) else f"{number} of them"
+    repeat = "repeat an update that had just been accepted, with its resourceVersion and renewTime"
+    return f"{which} {repeat}: its client, or a proxy, sent it twice"
 
 
 def _list_unshown_durations(account: Account) -> list[_Event]:

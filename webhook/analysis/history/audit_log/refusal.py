@@ -139,6 +139,8 @@ class Refusal(Struct, frozen=True):
     """What took most of the time of the answer, if the API server says so."""
     was_authorized: bool = False
     """The authorizers allowed it, as the API server says, so that admission refused it."""
+    is_repeat: bool = False
+    """An update that was accepted just before, sent again: it names the same version, and has the same renewTime."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.analysis.history.audit_log.accepted_updates import AcceptedUpdates
 from webhook.analysis.history.audit_log.addresses import Elsewhere, WriteAddresses, get_address
 from webhook.analysis.history.audit_log.asking_addresses import AskingAddresses
 from webhook.analysis.history.audit_log.grants import Grants
@@ -84,6 +85,7 @@ class Requests(Struct):
     waiting: Waiting = field(default_factory=Waiting)
     heard: Heard = field(default_factory=Heard)
     grants: Grants = field(default_factory=Grants)
+    updates: AcceptedUpdates = field(default_factory=AcceptedUpdates)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
     addresses: WriteAddresses = field(default_factory=WriteAddresses)
@@ -139,6 +141,8 @@ class Requests(Struct):
     def take_write(self, seen: Observation) -> None:
         """Remember a write, if it was refused, or answered late."""
         if refusal := Refusal.from_observation(seen):
+            is_repeat = refusal.has_conflicted and self.updates.has_accepted(seen)
+            refusal = replace(refusal, is_repeat=True) if is_repeat else refusal
             self.remember(refusal)
             if refusal.code == NOT_FOUND and not refusal.is_creation:
                 self._note_absence(refusal.at)
@@ -148,6 +152,7 @@ class Requests(Struct):
             if seen.at is not None and seen.input_kind is InputKind.AUDIT_LOG:
                 self.written_in.note(seen.log_path, seen.at)
             self.absent = None
+            self.updates.note_accepted(seen)
             self.rewritten.take(seen)
             self.addresses.take(seen)
 
