@@ -429,7 +429,7 @@ def test_an_elector_that_waits_anew_after_a_change_of_the_lease_is_not_blamed() 
     assert late_with(leaseTransitions=5) == changed
     assert late_with(wait=14, leaseTransitions=5) == changed.replace("45 s", "39 s")
     assert late_with(of=follow_watch, leaseTransitions=5) == (
-        changed.replace("45 s", "at least 44 s").replace(" by alice", "")
+        changed.replace("45 s", "at least 44 s").replace(" by alice", ", under field manager kubectl")
     )
 
 

@@ -56,7 +56,7 @@ def claims_of(answer: Account) -> set[str]:
 def edits_of(answer: Account) -> list[str]:
     """Return the clause of an edit without its writer and its dating, which only one of two inputs may show."""
     bare = (
-        replace(edit, writer=None, asked="", asker=None, is_dated=True, is_claimed=False)
+        replace(edit, writer=None, asked="", asker=None, manager="", is_dated=True, is_claimed=False)
         for edit in answer.history.edits
     )
     return [describe_edit(edit).partition("; no API server")[0] for edit in bare]

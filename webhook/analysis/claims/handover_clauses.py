@@ -78,11 +78,10 @@ def describe_edit(event: LeaseEvent) -> str:
 def _describe_manager(event: LeaseEvent) -> str:
     """Say under which field manager an edit was made, if that is not its holder's, and not known to be anyone's."""
     own = event.tenure.manager if event.tenure is not None else ""
-    if event.manager in {"", own}:
+    if event.manager in {"", own, OF_API_SERVERS}:
         return ""
     of_none = ", not that of an API server" if "preferredHolder" in event.text else ""
-    is_of_server = event.manager == OF_API_SERVERS
-    return f", under field manager {format_name(event.manager)}{'' if is_of_server else of_none}"
+    return f", under field manager {format_name(event.manager)}{of_none}"
 
 
 def is_request_to_step_down(event: LeaseEvent) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.claims.evidence.deleted_waiters import DeletedWaiter, find_deleted_waiter
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
 from webhook.analysis.claims.evidence.gone_pods import GonePod, describe_end_of_replaced, find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
@@ -43,6 +44,8 @@ class PodFacts(Struct, frozen=True):
     """The present holder, if it renews and no longer writes anything else."""
     work_after_releases: tuple[WorkAfterRelease, ...] = ()
     """What pods wrote on that had released the lease, beside the pods of the next holders."""
+    deleted_waiter: DeletedWaiter | None = None
+    """The deletion of the last pod that waited for the lease, before its holder let it expire."""
     worked_at: int | None = None
     """The last write of something else by the pod of its holder, shortly before the end of a log."""
 
@@ -68,6 +71,7 @@ def find_pod_facts(
         idle=find_idle_holder(histories, history, now),
         work_after_releases=tuple(find_work_after_releases(histories, history)),
         worked_at=find_last_work(histories, history, now),
+        deleted_waiter=find_deleted_waiter(histories, history),
     )
     return found if found != NO_POD_FACTS else NO_POD_FACTS
 

@@ -92,6 +92,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
+    beside += _list_deleted_waiter(account)
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
     beside += _list_work_after_releases(account)
     found = sorted(
@@ -144,6 +145,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_change_of_chooser(account),
         *_list_vain_creations(account),
+        *_list_deleted_waiter(account),
         *_list_paused(account),
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
@@ -198,6 +200,12 @@ def _list_vain_creations(account: Account) -> list[_Event]:
     """Return that an API server tried again and again to name a holder, in vain."""
     found = find_vain_creations(account.history)
     return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_deleted_waiter(account: Account) -> list[_Event]:
+    """Return that the only pod was deleted that would have taken the lease over."""
+    found = account.pods.deleted_waiter
+    return [] if found is None else [(found.deletion.at, found.describe())]
 
 
 def _list_restarts(account: Account) -> list[_Event]:

@@ -10,7 +10,7 @@ from webhook.admission.rules.tampering import (
     find_tampering_in_update,
     is_stamped,
 )
-from webhook.analysis.inputs.items import Act, Observation, has_managed_fields
+from webhook.analysis.inputs.items import Act, InputKind, Observation, has_managed_fields
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease, LeaseSpec
 
@@ -29,6 +29,8 @@ def find_forged_stamps(
     assert isinstance(new, Lease)
     if seen.term is not None:
         return ""  # where stamps are believed, the entries are made of them
+    if seen.input_kind is InputKind.AUDIT_LOG and not (seen.resource_version or seen.has_managed_fields):
+        return ""  # what was sent, which need not have them
     if old is None:
         if seen.act is not Act.CREATED or not seen.entries or not _has_only_known_fields(seen.entries):
             return ""
