@@ -9,8 +9,9 @@ from tests.factories import Tweak, changed, drop, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_absences import CREATED, NODE, missing_pod_event
-from tests.inputs.test_related_writes import DEBUGGED, write_event
+from tests.inputs.test_related_writes import DEBUGGED, read_events, write_event
 from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.evidence.related_writes import describe_related_write
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.audit_log import related_writes
 from webhook.kubernetes.times import format_micro_time
@@ -880,3 +881,21 @@ def test_a_workload_that_may_choose_the_holder_is_said_to_be_scaled(
         holder.renew(strategy=strategy)
     said = "Deployment shop/zones was updated by alice@example.org, which set replicas 0"
     assert (said in explain(server)) is is_said
+
+
+@pytest.mark.parametrize(
+    ("kind", "tweaks", "is_doubtful"),
+    [
+        ("rolebindings", (put("verb", "patch"), put("level", "Metadata")), True),
+        ("rolebindings", (put("verb", "update"), put("level", "Metadata")), False),
+        ("rolebindings", (put("verb", "patch"), put("requestObject", {"subjects": []})), False),
+        ("configmaps", (put("verb", "patch"), put("level", "Metadata")), False),
+    ],
+    ids=["a patch that is not shown", "an update", "a patch that is shown", "a patch of settings"],
+)
+def test_a_patch_of_rights_that_a_log_does_not_show_may_have_changed_nothing(
+    kind: str, tweaks: tuple[Tweak, ...], is_doubtful: bool
+) -> None:
+    group = "" if kind == "configmaps" else "rbac.authorization.k8s.io"
+    (write, *_) = read_events(write_event(kind, group, *tweaks))
+    assert ("unless its patch changed nothing" in describe_related_write(write)) is is_doubtful

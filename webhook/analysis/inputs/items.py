@@ -570,7 +570,8 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     `is_surely_not_dry_run`, a deletion may have been a dry run: a log at level Metadata hides its options. `received`
     is when the request came, if the log says so. `change` is what it set of a workload, as a clause, if the log shows
     the request, and `switched_off` the container that it gave an argument which switches elections off. `program` is
-    the name with which the writer's user agent begins.
+    the name with which the writer's user agent begins. It `may_change_nothing` if it is a patch that the log does not
+    show: who applies what is stored already changes nothing.
     """
 
     at: int
@@ -584,6 +585,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     change: str = ""
     switched_off: str = ""
     program: str = ""
+    may_change_nothing: bool = False
 
 
 class ObjectAbsence(Struct, frozen=True, gc=False):

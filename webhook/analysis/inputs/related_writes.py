@@ -15,7 +15,7 @@ from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite, name_program
 from webhook.analysis.inputs.node_taints import describe_taints
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
-from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
+from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER, NULL
 from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         change=words,
         switched_off=change.switched_off,
         program=name_program(event.user_agent),
+        may_change_nothing=event.verb == "patch" and done == "updated" and sent == bytes(NULL),
     )
 
 

@@ -139,8 +139,11 @@ def _describe_outside(cause: Diagnosis, holder: str) -> str:
     if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
         return f"{_capitalize(_name_own('release', holder))} was refused"
     if cause.blame is Blame.REFUSED:
-        what = "reads" if refusal is not None and refusal.is_read else "writes"
-        return f"{_capitalize(_name_own(what, holder))} were refused"
+        if refusal is None or not refusal.is_read:
+            return f"{_capitalize(_name_own('writes', holder))} were refused"
+        # A read names no holder: the next process of the pod may have made some, under another name.
+        is_of_pod = bool(refusal.writer.pod) and holder not in {"", refusal.writer.pod}
+        return f"{_capitalize(_name_own('reads', f'the pod of {holder}' if is_of_pod else holder))} were refused"
     if Cause.NETWORK not in cause.possible_causes:
         return _SENTENCES[cause.blame]
     if cause.has_lost_heartbeats:

@@ -83,6 +83,10 @@ _WITHOUT_PARAMETERS: Final = "no params found"
 """What a policy refuses with if its parameters, such as a ConfigMap, are gone."""
 
 
+_OF_RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+"""Kinds that are applied again and again as they are, and of which a change explains what is refused."""
+
+
 def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
@@ -91,6 +95,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) else why
     change = f", {write.change}" if write.change else ""
+    is_doubtful = write.may_change_nothing and write.kind in _OF_RIGHTS and not times
+    change += ", unless its patch changed nothing" if is_doubtful else ""
     return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
 
 
