@@ -199,7 +199,11 @@ def _describe_end_of_longest_gap(account: Account) -> str:
     """Say when the longest gap ended, if it was unusual; "" if not, or if only its writer's clock dates it."""
     renewals = account.history.renewals
     gap = next((one for one in reversed(renewals.silences) if one.length == renewals.longest), None)
-    return "" if gap is None or gap.is_claimed else f", until {format_clock(gap.end, account.now)}"
+    if gap is None or gap.is_claimed:
+        return ""
+    last = renewals.silences[-1]
+    more = f" (of {len(renewals.silences)}, the last until {format_clock(last.end, account.now)})"
+    return f", until {format_clock(gap.end, account.now)}{'' if last is gap or last.is_claimed else more}"
 
 
 def _list_rhythm(account: Account) -> Iterator[Line]:

@@ -31,12 +31,13 @@ class RelatedWrites(Struct):
     def add(self, write: RelatedWrite) -> None:
         """Remember a write, and forget the one that was read longest ago if there are too many."""
         # Another copy of a log may show more of the same request.
-        key = replace(write, is_surely_not_dry_run=False, change="", switched_off="")
+        key = replace(write, is_surely_not_dry_run=False, change="", switched_off="", may_change_nothing=False)
         known = self._found.pop(key, write)
         self._found[key] = replace(
             write,
             is_surely_not_dry_run=write.is_surely_not_dry_run or known.is_surely_not_dry_run,
             change=write.change or known.change,
+            may_change_nothing=write.may_change_nothing and known.may_change_nothing,
             switched_off=write.switched_off or known.switched_off,
         )
         if len(self._found) > MAX_WRITES:
