@@ -79,3 +79,9 @@ def test_a_duration_that_another_one_stored_does_not_bound_for_how_long_a_holder
     said = said_of(server, follow_log)
     assert "two may have led at once" in said
     assert "years after their last renewal" not in said
+
+
+def test_of_a_lease_that_had_expired_only_that_is_said() -> None:
+    said = said_of(play(duration=15), follow_log)
+    assert "while db-9_1 held it, which had not renewed it for 1 min 40 s: it had expired" in said
+    assert "since it was written in" not in said

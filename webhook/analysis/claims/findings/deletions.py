@@ -166,7 +166,8 @@ def _is_written_in_and_idle(history: LeaseHistory, before: Tenure) -> bool:
 
     What is written in may last for any time; how long clients lead is shown by those that renewed.
     """
-    if not before.was_left_as_written or before.is_chosen or before.renewed_by_other is not None:
+    is_known = before.was_left_as_written and not before.is_chosen and before.renewed_by_other is None
+    if not is_known or before.had_expired:
         return False
     known = [one.duration for one in history.tenures if one.processes.renewals and one.duration is not None]
     goes_on = estimate_last_work(max(known, default=before.duration))
