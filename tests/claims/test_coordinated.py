@@ -264,7 +264,7 @@ def test_reads_that_are_refused_keep_a_client_from_writing() -> None:
     server.log_request("shop/db", "get", db.user, db.pod, {"message": "no"}, 403)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
-    assert "The reads of db-0_1 were refused: 1 read answered with 403" in text(explain_server(server))
+    assert "The reads of the pod of db-0_1 were refused: 1 read answered with 403" in text(explain_server(server))
 
 
 def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
