@@ -131,3 +131,16 @@ def test_an_api_server_that_names_a_holder_in_vain_is_said(tries: int, is_said: 
     said = elect(follow_log, tries=tries)
     assert (f"{tries} creations by an API server, to name a holder, were answered with 409 until" in said) is is_said
     assert ("Can be taken: now" in said) is not is_said
+
+
+def test_a_patch_that_asks_for_another_holder_is_not_taken_for_stored() -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(40)
+    server.wait(1)
+    patch(server, {"holderIdentity": "db-9_1"})
+    server.wait(20)
+    server.elector("mail-0", "shop/mail").lead(4)
+    said = said_of(hide(server), follow_log)
+    assert f"1 write by ci was accepted; the log {UNSHOWN}" in said
+    assert "lease-stolen" not in said

@@ -15,15 +15,15 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
     """Return an observation of a patch with the state that it made; as it is, if that is not known.
 
     One that changed nothing left the spec as it was, and stored nothing. Where a watch shows the lease, what a patch
-    did change is a state of that.
+    did change is a state of that. Who asks for another holder need not have the lease, so that is not taken for stored.
     """
     changes, lease = seen.asked_changes, history.lease
     is_patch = seen.act is Act.UPDATED and seen.input_kind is InputKind.AUDIT_LOG and seen.is_stored
     is_hidden = seen.object is None and not (seen.is_beside_spec or seen.problem)
     if changes is None or lease is None or not (is_patch and is_hidden):
         return seen
-    if history.is_deleted or history.hidden_since is not None:
-        return seen
+    if history.is_deleted or history.hidden_since is not None or (seen.at or 0) < history.moment:
+        return seen  # which state it found is not known
     if is_gated(changes) and not lease.spec.strategy:
         return seen  # an API server that takes part in no coordinated election drops these fields
     patched = patch_spec(lease.spec, changes)
@@ -31,7 +31,7 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
         return seen
     if patched == lease.spec:
         return replace(seen, is_beside_spec=True)
-    if history.continuity.is_shown_beside:
+    if history.continuity.is_shown_beside or patched.holder_identity != lease.spec.holder_identity:
         return seen
     metadata = replace(lease.metadata, managed_fields=NULL, resource_version="")
     return replace(seen, object=replace(lease, metadata=metadata, spec=patched))

@@ -142,7 +142,8 @@ def _describe_outside(cause: Diagnosis, holder: str) -> str:
         if refusal is None or not refusal.is_read:
             return f"{_capitalize(_name_own('writes', holder))} were refused"
         # A read names no holder: the next process of the pod may have made some, under another name.
-        is_of_pod = bool(refusal.writer.pod) and holder not in {"", refusal.writer.pod}
+        pod = refusal.writer.pod
+        is_of_pod = bool(pod) and holder.startswith(pod) and holder != pod
         return f"{_capitalize(_name_own('reads', f'the pod of {holder}' if is_of_pod else holder))} were refused"
     if Cause.NETWORK not in cause.possible_causes:
         return _SENTENCES[cause.blame]
