@@ -883,15 +883,25 @@ def test_a_workload_that_may_choose_the_holder_is_said_to_be_scaled(
     assert (said in explain(server)) is is_said
 
 
+BY_PROGRAM = put("user.username", "system:serviceaccount:flux-system:kustomize-controller")
+
+
 @pytest.mark.parametrize(
     ("kind", "tweaks", "is_doubtful"),
     [
-        ("rolebindings", (put("verb", "patch"), put("level", "Metadata")), True),
-        ("rolebindings", (put("verb", "update"), put("level", "Metadata")), False),
-        ("rolebindings", (put("verb", "patch"), put("requestObject", {"subjects": []})), False),
-        ("configmaps", (put("verb", "patch"), put("level", "Metadata")), False),
+        ("rolebindings", (put("verb", "patch"), put("level", "Metadata"), BY_PROGRAM), True),
+        ("rolebindings", (put("verb", "patch"), put("level", "Metadata")), False),
+        ("rolebindings", (put("verb", "update"), put("level", "Metadata"), BY_PROGRAM), False),
+        ("rolebindings", (put("verb", "patch"), put("requestObject", {"subjects": []}), BY_PROGRAM), False),
+        ("configmaps", (put("verb", "patch"), put("level", "Metadata"), BY_PROGRAM), False),
     ],
-    ids=["a patch that is not shown", "an update", "a patch that is shown", "a patch of settings"],
+    ids=[
+        "a patch that is not shown",
+        "a patch by a person",
+        "an update",
+        "a patch that is shown",
+        "a patch of settings",
+    ],
 )
 def test_a_patch_of_rights_that_a_log_does_not_show_may_have_changed_nothing(
     kind: str, tweaks: tuple[Tweak, ...], is_doubtful: bool

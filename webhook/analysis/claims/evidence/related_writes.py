@@ -95,7 +95,9 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) else why
     change = f", {write.change}" if write.change else ""
-    is_doubtful = write.may_change_nothing and write.kind in _OF_RIGHTS and not times
+    # Programs apply what is stored already again and again; a person means to change something.
+    is_by_program = UserInfo(write.writer.user).service_account is not None
+    is_doubtful = write.may_change_nothing and write.kind in _OF_RIGHTS and is_by_program and not times
     change += ", unless its patch changed nothing" if is_doubtful else ""
     return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
 
