@@ -69,7 +69,10 @@ def test_nothing_clears_an_api_server_of_which_no_other_lease_is_known() -> None
     output = explain(freeze_a_server(others=0))
     assert SILENT in output
     assert "The pod of db-0_1, which lost the lease, asked for it again; see what it did meanwhile. Look at " in output
-    assert "kubectl -n shop logs db-0 --previous; kubectl -n kube-system get leases -l" in output
+    assert (
+        "kubectl -n shop logs db-0 --previous --all-containers --ignore-errors; kubectl -n kube-system get leases -l"
+        in output
+    )
     assert "renewed there before" not in output
 
 
