@@ -24,7 +24,6 @@ from webhook.analysis.history.visibility.bounds import Bounds
 from webhook.analysis.history.visibility.continuity import Visibility, VisibilityChange
 from webhook.analysis.history.visibility.dating import estimate_write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
-from webhook.analysis.inputs.patches import leaves_election, patch_spec
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import parse_stamp
@@ -45,27 +44,8 @@ def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
     history.note_skew(bounds.skew)
     history.moment = write.at
     history.continuity.begin(seen, write, history.write, bounds)
-    seen = _show_patched(history, seen)
     history.is_list_only = history.is_list_only and seen.input_kind is InputKind.DUMP
     return Step(history, seen, bounds, write, history.write)
-
-
-def _show_patched(history: LeaseHistory, seen: Observation) -> Observation:
-    """Return a patch with the state that it made of the one that is known, if it left the holder and its renewal.
-
-    A log of requests shows what a patch set. What was set beside those two, such as the duration, electors do not
-    write by patches, so the state before it is the one that the log shows.
-    """
-    before, changes = history.lease, seen.spec_changes
-    is_known = before is not None and history.continuity.visibility is Visibility.WHOLE and not history.is_deleted
-    is_shown = seen.object is not None or history.continuity.is_shown_beside or history.continuity.is_after_gap
-    if before is None or changes is None or is_shown or not (is_known and seen.is_stored and leaves_election(changes)):
-        return seen
-    spec = patch_spec(before.spec, changes)
-    if spec is None:
-        return seen
-    metadata = replace(before.metadata, resource_version=None)
-    return replace(seen, object=replace(before, metadata=metadata, spec=spec))
 
 
 def _take(step: Step) -> None:

@@ -82,7 +82,7 @@ def find_work_after_releases(histories: ClusterHistory, history: LeaseHistory) -
     """Return which pods wrote other objects on after they had released the lease, beside the next holder's pod."""
     found = []
     for before, after in pairwise(history.tenures):
-        work = find_work_of_both(histories, before, after) if after.began is Handover.RELEASED else None
+        work = find_work_of_both(histories, history, before, after) if after.began is Handover.RELEASED else None
         own, until = before.processes.own, before.until
         if work is None or work.programs or own is None or until is None or before.removal.is_own is not True:
             continue
