@@ -53,7 +53,7 @@ class Silence(Struct, frozen=True):
     """By how much longer it may have been: a write is stored between its request and its answer, or in a second."""
     is_claimed: bool = False
     """Only the clock of the writer dates the renewals around it."""
-    rest: tuple[int, int] | None = None
+    longest_gap: tuple[int, int] | None = None
     """The longest time in it without a renewal by anyone, if others renewed in its holder's place; else None."""
 
     @property
@@ -67,7 +67,7 @@ class Silence(Struct, frozen=True):
 
         A lease lives on while anyone renews it.
         """
-        start, end = self.rest or (self.start, self.end)
+        start, end = self.longest_gap or (self.start, self.end)
         expiry = (self.duration or 0) * SECOND
         return start + expiry if expiry and end - start >= expiry else None
 
@@ -117,11 +117,11 @@ class Renewals(Struct):
         doubt: int = 0,
         *,
         is_claimed: bool = False,
-        rest: tuple[int, int] | None = None,
+        longest_gap: tuple[int, int] | None = None,
     ) -> int | None:
         """Take in one renewal after another; return the microseconds of a silence before it.
 
-        `duration` is how many seconds the lease lasted until then, `doubt` and `rest` those of a silence before it.
+        `duration` is how many seconds the lease lasted so far; `doubt` and `longest_gap` are of a silence before it.
         `is_claimed`: its writer's clock alone dates it.
         """
         self.count += 1
@@ -134,12 +134,12 @@ class Renewals(Struct):
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
             return None
         gap, longest = at - self.last, self.longest_usual
-        self.longest = max(self.longest, gap if rest is None else rest[1] - rest[0])
+        self.longest = max(self.longest, gap if longest_gap is None else longest_gap[1] - longest_gap[0])
         self.latest.append(gap)
         self.of_holder.append(gap)
         is_silence = longest is not None and gap > longest
         if longest is None or is_silence:
-            silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed, rest)
+            silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed, longest_gap)
             (self.silences if is_silence else self._early).append(silence)
         if not is_silence:
             self.intervals.append(gap)

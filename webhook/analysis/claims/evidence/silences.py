@@ -56,7 +56,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
             silence.duration,
             doubt=silence.doubt,
             is_claimed=silence.is_claimed,
-            rest=silence.rest,
+            longest_gap=silence.longest_gap,
             tenure=tenure,
             cause=cause,
         )

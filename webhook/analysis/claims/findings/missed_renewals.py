@@ -118,7 +118,9 @@ def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, n
     """Return the claim that a holder renewed late, and why."""
     since = f", from {format_clock(missed.start, now)} on{' by its own clock' if missed.is_claimed else ''}"
     is_beat = history.is_heartbeat
-    is_outlasted = missed.longest < (missed.duration or 0) * SECOND or (missed.rest and missed.expired_at is None)
+    is_outlasted = missed.longest < (missed.duration or 0) * SECOND or (
+        missed.longest_gap and missed.expired_at is None
+    )
     is_harmless = is_beat and is_outlasted
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure, now=now)

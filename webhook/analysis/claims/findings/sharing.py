@@ -142,7 +142,7 @@ def _describe_one_in_place(history: LeaseHistory, tenure: Tenure, now: int) -> s
         return ""
     other = tenure.processes.others[sharers[0]]
     for silence in history.renewals.silences:
-        is_its = history.find_tenure_of_silence(silence) is tenure and silence.rest is not None
+        is_its = history.find_tenure_of_silence(silence) is tenure and silence.longest_gap is not None
         if is_its and silence.start < other.first and other.last < silence.end:
             first, last, start, end = (
                 format_clock(one, now) for one in (other.first, other.last, silence.start, silence.end)

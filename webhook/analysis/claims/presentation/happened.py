@@ -579,7 +579,7 @@ def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
 
 def _describe_silent(history: LeaseHistory, silence: Silence) -> str:
     """Name who did not renew: the process, where another one renewed as the same holder meanwhile."""
-    tenure = history.find_tenure_of_silence(silence) if silence.rest is not None else None
+    tenure = history.find_tenure_of_silence(silence) if silence.longest_gap is not None else None
     own = tenure.processes.own if tenure is not None else None
     return describe_writer(own) if own is not None else "the holder"
 

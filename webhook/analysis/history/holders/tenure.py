@@ -93,7 +93,7 @@ class Tenure(Struct):
     last_extension: Write = Write()
     """The last renewal, whoever made it, or what put the holder there."""
     renewed_by_other: RenewalByOther | None = None
-    rest: tuple[int, int] | None = None
+    longest_gap: tuple[int, int] | None = None
     """The longest time without any renewal between its last own renewal and the last one by another; None of none."""
     is_last_by_other: bool = False
     """The latest renewal was by another writer. Times alone do not say so where the clocks of API servers differ."""
@@ -176,8 +176,8 @@ class Tenure(Struct):
         )
         self.note_term(newcomer.term)
         at, is_claimed = newcomer.last_renewal, newcomer.is_own_claimed
-        self.rest = self.find_rest_until(newcomer.since) or (self.kept_until, newcomer.since)
-        self.note_renewal_by_other(at, newcomer.processes.own, is_claimed=is_claimed, is_rest_known=True)
+        self.longest_gap = self.find_longest_gap_until(newcomer.since) or (self.kept_until, newcomer.since)
+        self.note_renewal_by_other(at, newcomer.processes.own, is_claimed=is_claimed, is_gap_known=True)
 
     def forget_previous(self) -> None:
         """Forget the holder before: another process may have had the lease in between."""
@@ -201,7 +201,7 @@ class Tenure(Struct):
         self.last_renewal, self.last_renewal_write, self.is_own_claimed = at, write, write.is_claimed
         self.renewed_under = manager
         self.has_unseen_renewals = self.is_last_by_other = False
-        self.rest = None
+        self.longest_gap = None
 
     def renew_hidden(self, at: int) -> None:
         """Remember a renewal by its own process whose object a log does not show."""
@@ -238,22 +238,22 @@ class Tenure(Struct):
         renew_time: int | None = None,
         *,
         is_claimed: bool = False,
-        is_rest_known: bool = False,
+        is_gap_known: bool = False,
     ) -> None:
         """Remember a renewal that another made in the holder's place, and the renewTime that it wrote.
 
-        `is_claimed`: its writer's clock alone dates it. `is_rest_known`: the time before it is in `rest`.
+        `is_claimed`: its writer's clock alone dates it. `is_gap_known`: the time before it is in `longest_gap`.
         """
-        if not is_rest_known:
-            self.rest = self.find_rest_until(at) or (self.kept_until, at)
+        if not is_gap_known:
+            self.longest_gap = self.find_longest_gap_until(at) or (self.kept_until, at)
         self.renewed_by_other = RenewalByOther(at, writer or Writer(), renew_time, is_claimed)
         self.is_last_by_other = True
 
-    def find_rest_until(self, at: int) -> tuple[int, int] | None:
+    def find_longest_gap_until(self, at: int) -> tuple[int, int] | None:
         """Return the longest time without any renewal from its last own one to an instant; None if no other renewed."""
-        if self.rest is None:
+        if self.longest_gap is None:
             return None
-        return max(self.rest, (self.kept_until, at), key=lambda one: one[1] - one[0])
+        return max(self.longest_gap, (self.kept_until, at), key=lambda one: one[1] - one[0])
 
     def inherit(self, before: "Tenure") -> None:
         """Take over the last renewal before it: who wrote this one in left the lease to expire as it was.

@@ -113,14 +113,16 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     doubt = _measure_doubt(last, step.write, at)
     # Another clock dates it, or the holder took the lease anew, as one does that does not know its own name.
     is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)
-    rest = tenure.find_rest_until(at)
+    longest_gap = tenure.find_longest_gap_until(at)
     tenure.renew(at, step.write, manager)
     if is_restarted:
         history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
     is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
     silence = None
     if is_counted:
-        silence = history.renewals.add(at, tenure.duration, doubt, is_claimed=step.write.is_claimed, rest=rest)
+        silence = history.renewals.add(
+            at, tenure.duration, doubt, is_claimed=step.write.is_claimed, longest_gap=longest_gap
+        )
     record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
 
 
