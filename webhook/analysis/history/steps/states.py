@@ -75,7 +75,8 @@ _FOLLOWERS: Final[Mapping[Transition, Callable[[Step, NextState], object]]] = {
 def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
     """Take in the next state of the lease; the observation shows it, or shows it as the state before."""
     history, seen = step.history, step.seen
-    is_same_path = not history.continuity.paths.isdisjoint(seen.paths)
+    # After a patch of labels alone, which a log need not show as stored, managedFields are not those before it.
+    is_known_before = bool(history.continuity.version) and not history.continuity.paths.isdisjoint(seen.paths)
     state = _replace_current_state(step, lease, entries, act)
     _note_log(step, state)
     is_dated_by_stamp = state.before is not None and seen.at is None
@@ -86,7 +87,7 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
         _note_facts(step, history.current_tenure, state)
     if not state.is_gap:
         _record_idle_write(step, state)
-        _record_changes(step, state, is_same_path=is_same_path)
+        _record_changes(step, state, is_known_before=is_known_before)
     advance_at(step, state.moment or None)
 
 
@@ -265,12 +266,15 @@ def _record_idle_write(step: Step, state: NextState) -> None:
         tenure.processes.unrenewed.append(state.at)
 
 
-def _record_changes(step: Step, state: NextState, *, is_same_path: bool) -> None:
-    """Record what a write changed besides the holder and the renewal, and stamps that it invented."""
+def _record_changes(step: Step, state: NextState, *, is_known_before: bool) -> None:
+    """Record what a write changed besides the holder and the renewal, and stamps that it invented.
+
+    `is_known_before`: the same input shows the whole state that it replaced.
+    """
     before, version = state.before, state.lease.metadata.resource_version
     if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
         return
-    if before is None or state.seen.old or is_same_path:
+    if before is None or state.seen.old or is_known_before:
         _record_forgery(step, state)
     if before is not None:
         _note_marks(step, state, before)
