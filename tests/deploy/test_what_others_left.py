@@ -307,6 +307,124 @@ def test_the_first_stamp_of_a_held_lease_keeps_its_owner() -> None:
     assert put(A, old, changed(old, at=1))["metadata"]["ownerReferences"] == [OWNER]
 
 
+FULL: Final[Document] = {
+    "labels": many(70),
+    "annotations": many(150),
+    "finalizers": [f"a.b/c{at}" for at in range(9)],
+    "ownerReferences": [OWNER],
+}
+
+
+def cut(old: Document, **metadata: Any) -> Document:
+    """What someone sends who replaces some metadata."""
+    return old | {"metadata": old["metadata"] | metadata}
+
+
+EIGHT: Final[Document] = {"ownerReferences": [OWNER | {"uid": f"{at}"} for at in range(492, 500)]}
+BEFORE_FIRST: Final[dict[str, tuple[Document, Document]]] = {
+    "annotations are cut": (FULL | {"annotations": many(300)}, {"annotations": many(150)}),
+    "labels are cut": (FULL | {"labels": many(1_001)}, {"labels": many(70)}),
+    "finalizers are cut": (FULL | {"finalizers": [f"a.b/c{at}" for at in range(201)]}, {"finalizers": ["a.b/c0"]}),
+    "owners are cut": (FULL | {"ownerReferences": [OWNER, OWNER | {"uid": "2"}]}, {"ownerReferences": [OWNER]}),
+    "500 owners are cut": (FULL | {"ownerReferences": [OWNER | {"uid": f"{at}"} for at in range(500)]}, EIGHT),
+    "all finalizers are removed": (FULL, {"finalizers": []}),
+    "nothing is changed": (FULL, {}),
+    "a label is set": (FULL | {"labels": many(63)}, {"labels": many(64)}),
+    "a stamp is forged": (FULL, {"annotations": FULL["annotations"] | dict.fromkeys(KEYS, "-  ")}),
+}
+
+
+@pytest.mark.parametrize(("before", "change"), BEFORE_FIRST.values(), ids=list(BEFORE_FIRST))
+@pytest.mark.parametrize("by", [A, B, ADMIN], ids=["the holder", "a stranger", "an administrator"])
+def test_a_write_before_the_first_stamp_of_a_held_lease_ends_nothing(
+    by: Document, before: Document, change: Document
+) -> None:
+    old = lease(writer="", **before)
+    old = put(by, old, cut(old, **change))
+    assert not any(key in old["metadata"]["annotations"] for key in KEYS)
+    new = put(A, old, changed(old))
+    assert all(stamps(new))
+    for kind in ("labels", "finalizers", "ownerReferences"):
+        assert new["metadata"][kind] == old["metadata"][kind]
+    assert old["metadata"]["annotations"].items() <= new["metadata"]["annotations"].items()
+
+
+def test_a_correction_before_the_first_stamp_of_a_held_lease_ends_nothing() -> None:
+    old = lease(writer="", **FULL)
+    old = put(ADMIN, old, changed(old, leaseDurationSeconds=700))
+    new = put(A, old, changed(old, at=2))
+    assert all(stamps(new))
+    assert new["metadata"]["ownerReferences"] == [OWNER]
+    assert len(new["metadata"]["annotations"]) == 153
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [[OWNER, OWNER | {"uid": "2"}], [OWNER | {"uid": "2"}], [OWNER | {"controller": True}]],
+    ids=["one more", "another", "one that is changed"],
+)
+@pytest.mark.parametrize("then", ["a renewal", "a cut, then a renewal"])
+def test_an_owner_that_is_set_before_the_first_stamp_of_a_held_lease_is_removed(owners: list[Any], then: str) -> None:
+    """Who sets it may delete it, and the collector then deletes the lease."""
+    old = lease(writer="", ownerReferences=[OWNER])
+    old = put(B, old, cut(old, ownerReferences=owners))
+    if then != "a renewal":
+        old = put(ADMIN, old, cut(old, labels={}))
+    assert not put(A, old, changed(old, at=2))["metadata"]["ownerReferences"]
+
+
+@pytest.mark.parametrize("holder", ["a", ""], ids=["held", "free"])
+@pytest.mark.parametrize("by", [A, B, ADMIN], ids=["the holder", "a stranger", "an administrator"])
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"finalizers": []}, {"labels": {}}, {"ownerReferences": []}],
+    ids=["nothing", "finalizers", "labels", "owners"],
+)
+def test_the_first_stamp_adds_no_annotation_that_counts(holder: str, by: Document, change: Document) -> None:
+    old = lease(writer="", annotations=many(101), finalizers=[f"a.b/c{at}" for at in range(201)], labels=many(70))
+    old["spec"] = old["spec"] | {"holderIdentity": holder}
+    put(by, old, cut(old, **change))
+
+
+@pytest.mark.parametrize("count", [101, 149, 200])
+def test_whoever_removes_an_annotation_may_shorten_another(count: int) -> None:
+    old = lease(annotations=many(count) | {"x1": "v" * 20_000})
+    for text, number in (("v" * 20_000, 0), ("w" * 19_999, 0), ("v" * 20_005, 1)):
+        new = lease(annotations=many(count - 1) | {"x1": text})
+        assert len(refused(Written(B, new, old, OPEN))) == number
+
+
+def test_whoever_takes_a_lease_does_not_bring_as_much_as_it_had() -> None:
+    old = lease(annotations={"x": "v" * 40_000})
+    claim = changed(old, at=30, holderIdentity="b")
+    assert len(refused(Written(B, cut(claim, annotations={"x": "w" * 40_000}), old))) == 1
+
+
+@pytest.mark.parametrize("by", [A, B], ids=["renewed by its writer", "taken"])
+def test_a_lease_that_is_being_deleted_outlives_a_put_without_metadata(by: Document) -> None:
+    """Else it would be gone, and free for anyone to create, while the elector believes to hold it."""
+    old = lease(finalizers=["a.b/c", "a.b/d"], deletionTimestamp=second(0))
+    holder = "a" if by is A else "b"
+    for finalizers in ([], ["a.b/d"]):
+        sent = cut(changed(old, at=30, holderIdentity=holder), finalizers=finalizers, annotations={})
+        new = put(by, old, sent)
+        assert new["metadata"]["finalizers"] == old["metadata"]["finalizers"]
+        assert all(stamps(new))
+
+
+@pytest.mark.parametrize(
+    "way", ["a release", "metadata alone", "a lease that is not being deleted", "an administrator"]
+)
+def test_finalizers_can_be_removed(way: str) -> None:
+    deleted: Document = {} if "not" in way else {"deletionTimestamp": second(0)}
+    old = lease(finalizers=["a.b/c"], **deleted)
+    sent = (
+        old if way == "metadata alone" else changed(old, at=2, **({"holderIdentity": ""} if "release" in way else {}))
+    )
+    new = put(ADMIN if "administrator" in way else A, old, cut(sent, finalizers=[]))
+    assert not new["metadata"]["finalizers"]
+
+
 @pytest.mark.parametrize("count", [101, 199])
 def test_whoever_removes_one_of_too_many_annotations_changes_no_other(count: int) -> None:
     old = lease(annotations=many(count))

@@ -23,6 +23,7 @@ from lab.e2e.stamp_cases import (
     Attack,
     Takeover,
     draw_lists,
+    forge_stamps,
     take,
     take_by_apply,
 )
@@ -48,6 +49,7 @@ def run(world: World) -> Iterator[Row]:
     )
     world.create_namespace(NAMESPACE)
     poisoned = dict(_create_poisoned(world))
+    _create_full(world)
     install(world, (*STAMP, *OTHERS))
     keeper, mallory = (world.create_account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
     # Open, so that strangers can try what they could leave in metadata.
@@ -57,7 +59,11 @@ def run(world: World) -> Iterator[Row]:
     yield _make_row("plants in a free lease", [lambda one=one: _check_planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
     checks_of_poisoned = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
     yield _make_row("leases that were spoiled before", checks_of_poisoned)
+    full = [partial(_check_first_stamp, name, world, keeper, mallory) for name in BEFORE_FIRST]
+    yield _make_row("held leases that others write before their first stamp", full)
     yield _make_row("a lease whose holder somebody exempt chose", [lambda: _check_chosen(world, keeper, mallory)])
+    bare = [partial(_check_bare_puts, is_claim, keeper, mallory) for is_claim in (True, False)]
+    yield _make_row("a lease that is being deleted, by PUTs without metadata", bare)
     yield _make_row("deletions that the collector would complete", [lambda: _check_completed_later(mallory)])
     yield _check_random_lists(keeper, mallory)
     yield _make_row("electors of each kind", [lambda kind=kind: _check_life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
@@ -196,6 +202,106 @@ def _create_poisoned(world: World) -> Iterator[tuple[str, None]]:
     deleted.create({"finalizers": [f"a.b/c{at}" for at in range(201)]}, renewTime=format_micro_time()).expect(201)
     deleted.delete().expect(200)
     yield deleted.name, None
+
+
+_FULL: Final[dict[str, Any]] = {
+    "labels": {f"a{at}": "b" for at in range(1_000)},
+    "annotations": {f"a{at}": "b" for at in range(150)},
+    "finalizers": [f"a.b/c{at}" for at in range(9)],
+    "ownerReferences": [OWNER],
+}
+_BEYOND: Final[dict[str, dict[str, Any]]] = {
+    "labels": {"labels": _FULL["labels"] | {"more": "b"}},
+    "annotations": {"annotations": _FULL["annotations"] | {f"more{at}": "b" for at in range(150)}},
+    "finalizers": {"finalizers": [f"a.b/c{at}" for at in range(201)]},
+    "ownerReferences": {"ownerReferences": [*({**OWNER, "uid": f"{at}"} for at in range(5_000)), OWNER]},
+}
+"""What leases have beyond the room for stamps when their namespace is labeled."""
+_CUT: Final[dict[str, dict[str, Any]]] = {
+    "labels": {"labels": {"more": None}},
+    "annotations": {"annotations": dict.fromkeys((f"more{at}" for at in range(150)), None)},
+    "finalizers": {"finalizers": _FULL["finalizers"]},
+    "ownerReferences": {"ownerReferences": [OWNER]},
+}
+_CORRECT: Final[dict[str, Any]] = {"spec": {"leaseDurationSeconds": 700}}
+BEFORE_FIRST: Final[dict[str, Callable[[OneLease, OneLease], Reply]]] = {
+    "cut-labels": lambda admin, _: admin.patch({"metadata": _CUT["labels"]}),
+    "cut-annotations": lambda admin, _: admin.patch({"metadata": _CUT["annotations"]}),
+    "cut-finalizers": lambda admin, _: admin.patch({"metadata": _CUT["finalizers"]}),
+    "cut-ownerReferences": lambda admin, _: admin.patch({"metadata": _CUT["ownerReferences"]}),
+    "corrected": lambda admin, _: admin.patch(_CORRECT),
+    "label-removed": lambda _, theirs: theirs.label("a0", None),
+    "annotation-changed": lambda _, theirs: theirs.patch({"metadata": {"annotations": {"a0": "c"}}}),
+    "stamps-forged": lambda _, theirs: theirs.patch({"metadata": {"annotations": forge_stamps("- mallory")}}),
+}
+"""A write of each lease that was full and held before the label, by an administrator or a stranger."""
+
+
+def _create_full(world: World) -> None:
+    """Create what is in BEFORE_FIRST, as its holder had it before the policies."""
+    client = world.create_user("holder")[0]
+    for name in BEFORE_FIRST:
+        lease = OneLease(client, NAMESPACE, name.lower())
+        metadata = _FULL | (_BEYOND[name.removeprefix("cut-")] if name.startswith("cut-") else {})
+        lease.create(metadata, leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+
+
+def _check_first_stamp(name: str, world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check that a write before the first stamp is stored, and that the stamp then changes nothing else."""
+    mine, theirs, admin = (OneLease(one, NAMESPACE, name.lower()) for one in (keeper, mallory, world.admin))
+    if name.startswith("cut-"):
+        mine.renew_by_patch(renewTime=format_micro_time()).expect(200)
+    written = BEFORE_FIRST[name](admin, theirs)
+    if written.status != 200:
+        return [f"{name}: HTTP {written.status} {written.message[-300:]}"]
+    empty = mine.patch({})
+    renewal = mine.renew_by_patch(renewTime=format_micro_time())
+    problems = [f"{name}: HTTP {one.status} {one.message[-300:]}" for one in (empty, renewal) if one.status != 200]
+    if not problems and not all(read_stamps(renewal.body)):
+        problems.append(f"{name}: not stamped")
+    before, after = written.body["metadata"], mine.get()["metadata"]
+    kept = {key: value for key, value in after["annotations"].items() if key not in KEYS}
+    if kept != before["annotations"] or any(key in before["annotations"] for key in KEYS):
+        problems.append(f"{name}: {len(before['annotations'])} annotations, then {len(kept)}")
+    problems += [
+        f"{name}: {len(before[kind])} {kind}, then {len(after.get(kind, ()))}"
+        for kind in ("labels", "finalizers", "ownerReferences")
+        if before[kind] != after.get(kind)
+    ]
+    return [*problems, *_try_steals(name, theirs)]
+
+
+def _check_bare_puts(is_claim: bool, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check that an elector that sends no metadata does not delete what a stranger left to be deleted.
+
+    It takes the lease, or has taken it by a PUT with metadata and renews it.
+    """
+    name = "bare-claim" if is_claim else "bare-renewal"
+    mine, theirs = (OneLease(one, NAMESPACE, name) for one in (keeper, mallory))
+    brief: dict[str, Any] = {"holderIdentity": "m", "leaseDurationSeconds": 1}
+    theirs.create({"finalizers": ["a.b/c"]}, renewTime=format_micro_time(), **brief).expect(201)
+    theirs.delete().expect(200)
+    time.sleep(2.1)
+    if not is_claim:
+        mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=format_micro_time()).expect(200)
+    problems = []
+    for holder in ("a", "a", ""):
+        stored = mine.get()
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 600, "renewTime": format_micro_time()}
+        metadata = {"name": name, "resourceVersion": stored["metadata"]["resourceVersion"]}
+        body = {"apiVersion": API, "kind": "Lease", "metadata": metadata, "spec": spec}
+        reply = keeper.send("PUT", mine.path, body)
+        if reply.status != 200:
+            problems.append(f"{name}: HTTP {reply.status} {reply.message[-300:]}")
+        if holder:
+            problems += _try_steals(name, theirs)
+            if theirs.patch({"metadata": {"finalizers": None}}).status not in REFUSED:
+                problems.append(f"{name}: a stranger removed the finalizer")
+            if theirs.create(holderIdentity="m").status != 409:
+                problems.append(f"{name}: a stranger created it")
+    if theirs.create(holderIdentity="m", renewTime=format_micro_time()).status != 201:
+        problems.append(f"{name}: its release did not delete it")
+    return problems
 
 
 def _check_completed_later(mallory: ApiClient) -> list[str]:
@@ -435,8 +541,9 @@ def _check_with_webhook(world: World) -> Iterator[Row]:
         world.register("counted", counting.port, failure_policy="Fail")
         world.settle()
         keeper, mallory = (world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
-        before = OneLease(keeper, namespace, "held-before")
-        before.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+        before, labeled = (OneLease(keeper, namespace, name) for name in ("held-before", "held-and-labeled"))
+        for lease in (before, labeled):
+            lease.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
         for place in (namespace, other_namespace):
             label(world, place)
             wait_until_stamped(
@@ -445,6 +552,10 @@ def _check_with_webhook(world: World) -> Iterator[Row]:
         renewal = before.put(renewTime=format_micro_time())
         observation = f"HTTP {renewal.status} {renewal.message}, stamped {bool(read_stamps(renewal.body)[0])}"
         yield Row("the webhook: the first stamp of a held lease", observation, renewal.status == 200)
+        OneLease(world.admin, namespace, labeled.name).label("a", "b")  # which may be denied until the renewal
+        renewal = labeled.put(renewTime=format_micro_time())
+        observation = f"HTTP {renewal.status} {renewal.message}, stamped {bool(read_stamps(renewal.body)[0])}"
+        yield Row("the webhook: that of one that was labeled before", observation, renewal.status == 200)
         yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
         refusals = _list_refused(world, namespace)
         yield Row("the webhook: nobody of them refused", "; ".join(refusals) or "nobody", not refusals)
