@@ -4,7 +4,7 @@ import copy
 import inspect
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -320,6 +320,9 @@ LIVE: Document = {"leaseDurationSeconds": 15, "renewTime": "2025-11-20T12:00:00.
 """It was renewed at NOW."""
 
 
+MANY: Final = {f"a{at}": "" for at in range(1, 201)}
+
+
 def notes(*objects: Document) -> list[str]:
     return [one.note for one in examine_stamps(Documents([*applied(), *objects]), with_stamps(STAMPS), NOW) if one.note]
 
@@ -365,7 +368,28 @@ def test_what_lets_others_write_held_leases_is_noted(objects: list[Document], no
     assert checks(objects) in ([], ["stamp-namespace-not-labeled"])
 
 
-def test_a_note_has_the_command_that_makes_room_for_a_stamp() -> None:
+@pytest.mark.parametrize(
+    ("metadata", "patch"),
+    [
+        pytest.param({"annotations": MANY | {"a201": ""}}, '{"annotations":null}', id="annotations"),
+        pytest.param({"annotations": {"a": "x" * 49_152}}, '{"annotations":null}', id="characters"),
+        pytest.param({"labels": {f"a{at}": "" for at in range(1_001)}}, '{"labels":null}', id="labels"),
+        pytest.param({"finalizers": [*MANY, "a.b/c"]}, '{"finalizers":null}', id="finalizers"),
+        pytest.param({"ownerReferences": [{}] * 101}, '{"ownerReferences":null}', id="owners"),
+        pytest.param(
+            {"finalizers": [*MANY, "a.b/c"], "deletionTimestamp": "2026-11-21T00:00:00Z"}, "", id="while being deleted"
+        ),
+        pytest.param({"annotations": MANY, "finalizers": [*MANY], "ownerReferences": [{}] * 100}, "", id="the limits"),
+    ],
+)
+def test_a_note_cuts_only_what_leaves_no_room_for_a_stamp(metadata: Document, patch: str) -> None:
+    held = live(STAMP_ENTRY)
+    (note,) = notes(namespace(stamp="required"), held | {"metadata": held["metadata"] | metadata})
+    command = "kubectl --namespace shop patch lease checkout --type merge --patch"
+    assert note.endswith(f"{command} '{{\"metadata\":{patch}}}'" if patch else " or 100 owners")
+    assert (command in note) == bool(patch)
+
+
+def test_a_note_has_the_limits_of_a_lease_with_stamps() -> None:
     (note,) = notes(namespace(stamp="required"), live(STAMP_ENTRY))
-    assert "200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers or 100 owners" in note
-    assert "kubectl --namespace shop patch lease checkout --type merge --patch '{" in note
+    assert "200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers (while it is" in note

@@ -134,8 +134,11 @@ class Metadata(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[object] | None = None
     managed_fields: list[object] | None = None
     creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
 
 
 class Webhook(Struct, frozen=True, rename="camel"):

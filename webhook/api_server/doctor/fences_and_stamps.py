@@ -48,9 +48,9 @@ _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _METADATA_LABEL: Final = f"{NAMES}stamp-metadata"
 _ADOPTERS: Final = f"{NAMES}stamp-adopters"
 _NO_ROOM: Final = (
-    "the lease has more than 200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers or 100 owners"
+    "the lease has more than 200 annotations, 49,152 characters of them, 1,000 labels, 200 finalizers (while it is"
+    " being deleted, 4,000 of 65,536 characters) or 100 owners"
 )
-_CUT: Final = '{"metadata": {"annotations": null, "labels": null, "ownerReferences": null}}'
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
 """Defaults that an API server adds to matchConstraints."""
@@ -173,10 +173,31 @@ def _advise_unstamped(documents: Documents, lease: ClusterObject) -> str:
             "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
             f" {STAMP_LABEL}=required of Namespace {quote_name(place)}."
         )
+    beyond = list(_list_beyond(lease))
+    if not beyond:
+        return f"the next renewal is stamped unless {_NO_ROOM}"
+    patch = msgspec.json.encode({"metadata": dict.fromkeys(beyond)}).decode()
     return (
-        f"the next renewal is stamped unless {_NO_ROOM}. Cut it then: kubectl --namespace {quote_name(place)} patch"
-        f" lease {name} --type merge --patch '{_CUT}'"
+        f"no renewal is stamped while {_NO_ROOM}. Cut it: kubectl --namespace {quote_name(place)} patch lease {name}"
+        f" --type merge --patch '{patch}'"
     )
+
+
+def _list_beyond(lease: ClusterObject) -> Iterator[str]:
+    """Yield the kinds of metadata that leave no room for stamps and may be removed.
+
+    A lease that is being deleted would be gone without its finalizers.
+    """
+    metadata = lease.metadata
+    annotations = metadata.annotations or {}
+    if len(annotations) > 200 or sum(len(key) + len(text) for key, text in annotations.items()) > 49_152:
+        yield "annotations"
+    if len(metadata.labels or ()) > 1000:
+        yield "labels"
+    if len(metadata.finalizers or ()) > 200 and not metadata.deletion_timestamp:
+        yield "finalizers"
+    if len(metadata.owner_references or ()) > 100:
+        yield "ownerReferences"
 
 
 def _check_tokens(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
