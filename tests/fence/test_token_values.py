@@ -18,6 +18,10 @@ RESOURCES: Final = [
     "deployments.apps/status",
     "pods",
     "widgets.example.com/status",
+    "ingresses.networking.k8s.io/status",
+    "customresourcedefinitions.apiextensions.k8s.io/status",
+    "certificatesigningrequests.certificates.k8s.io/approval",
+    "certificatesigningrequests.certificates.k8s.io/status",
 ]
 _FOUND: Final = {
     (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"]
@@ -240,6 +244,10 @@ def put_back(place: str, stored: str | None, new: str | None) -> dict[str, Any]:
     [
         pytest.param("example.com/widgets/status", True, id="status of a custom resource"),
         pytest.param("apps/deployments/status", False, id="status of what stores annotations there"),
+        pytest.param("networking.k8s.io/ingresses/status", False, id="status of an Ingress"),
+        pytest.param("apiextensions.k8s.io/customresourcedefinitions/status", False, id="status of a definition"),
+        pytest.param("certificates.k8s.io/certificatesigningrequests/status", False, id="status of a request"),
+        pytest.param("certificates.k8s.io/certificatesigningrequests/approval", False, id="approval of a request"),
         pytest.param("example.com/widgets/", False, id="the object itself"),
     ],
 )

@@ -3,10 +3,15 @@
 The second API server does not learn of leases while its watch is held, so it admits a deposed leader for as long.
 """
 
+import base64
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from msgspec import Struct
 
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
@@ -41,6 +46,12 @@ RESOURCES: Final = (
     "pods/resize",
     "resourceclaims.resource.k8s.io",
     "resourceclaims.resource.k8s.io/status",
+    "ingresses.networking.k8s.io",
+    "ingresses.networking.k8s.io/status",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io/status",
+    "certificatesigningrequests.certificates.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io/approval",
 )
 GROUP: Final = "/apis/example.com/v1"
 
@@ -110,6 +121,34 @@ RESET: Final = (
     ),
 )
 """The API server puts back all metadata of these subresources after it was stamped."""
+_INGRESS: Final = {"spec": {"defaultBackend": {"service": {"name": "any", "port": {"number": 80}}}}}
+_CONDITION: Final = {"type": "Approved", "status": "True", "reason": "Any"}
+STORING: Final = (
+    Kind(
+        "Ingress",
+        f"/apis/networking.k8s.io/v1/namespaces/{PLACE}/ingresses",
+        _INGRESS,
+        {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}},
+        "/status",
+    ),
+    Kind(
+        "CustomResourceDefinition",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {},
+        {"status": {"storedVersions": ["v1"]}},
+        "/status",
+    ),
+    Kind(
+        "CertificateSigningRequest",
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+        {},
+        {"status": {"conditions": [_CONDITION]}},
+        "/approval",
+    ),
+)
+"""The API server stores the annotations of these subresources."""
+_STORED: Final = ("x", "widgets.example.com", "x")
+"""The name of an object of each of them."""
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "5b0c"}
 METADATA: Final[dict[str, Any]] = {
     "label": {"labels": {"late": "1"}},
@@ -192,6 +231,7 @@ def check_tokens(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield from _check_term(bench)
     yield from _check_two_appliers(bench)
     yield from _check_metadata_that_is_put_back(bench)
+    yield from _check_metadata_that_is_stored(bench)
     yield from _check_edges_of_room(bench)
     yield from _check_bindings(bench)
     yield from _check_unlisted_status(bench)
@@ -299,6 +339,28 @@ def _check_metadata_that_is_put_back(bench: Bench) -> Iterator[Fact]:
     stored = read_token(b.send("PATCH", f"{RESET[0].path}/status", label, media=MERGE).expect(200))
     yield Fact("a write of the main resource raises it", stored > tokens["/status"], stored)
     bench.move(b, a, "5b0c")
+
+
+def _create_signing_request() -> dict[str, Any]:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "any")])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(name)
+    signed = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    text = base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
+    return {"spec": {"request": text, "signerName": "example.com/any", "usages": ["client auth"]}}
+
+
+def _check_metadata_that_is_stored(bench: Bench) -> Iterator[Fact]:
+    """Check subresources by which a token is stored, which is required there."""
+    a, b = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND)
+    contents = (_INGRESS, None, _create_signing_request())
+    for kind, name, content in zip(STORING, _STORED, contents, strict=True):
+        if content:
+            bench.admin.send("POST", kind.path, {"metadata": {"name": name}, **content}).expect(201)
+        claim = f"{kind.below[1:]} of a {kind.name}"
+        yield _check(f"{claim}: a follower", _change(b, kind, name), 403)
+        yield _check(f"{claim}: the leader", _change(a, kind, name), 200)
+        stored = read_token(bench.admin.get(f"{kind.path}/{name}"))
+        yield Fact(f"{claim}: its token is stored", bool(stored), stored)
 
 
 def _check_edges_of_room(bench: Bench) -> Iterator[Fact]:
@@ -511,6 +573,10 @@ def _check_without_policies(bench: Bench) -> Iterator[Fact]:
         403,
         "is not in force",
     )
+    for stored, of_it in zip(STORING, _STORED, strict=True):
+        unstamped = _change(b, stored, of_it, stored.change | {"metadata": {"labels": {"late": "1"}}})
+        claim = f"without the stamping policy: {stored.below[1:]} of a {stored.name}: refused"
+        yield _check(claim, unstamped, 403, "is not in force")
     eve.send("PATCH", f"{kind.path}/y", {"metadata": {"annotations": FORGED}}, media=MERGE).expect()
     eve.send("PATCH", f"{kind.path}/untouched", {"metadata": {"annotations": {KEY: "soon"}}}, media=MERGE).expect()
     bench.apply()
@@ -657,7 +723,10 @@ def _allow_more(admin: ApiClient) -> None:
         admin.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).expect(201)
         wait_for(plural, lambda plural=plural: admin.send("GET", f"{GROUP}/{plural}").status == 200, 30)
     everything = {
-        "apiGroups": ["", "apps", "batch", "example.com", "coordination.k8s.io", "resource.k8s.io"],
+        "apiGroups": [
+            *("", "apps", "batch", "example.com", "coordination.k8s.io", "resource.k8s.io"),
+            *("networking.k8s.io", "apiextensions.k8s.io", "certificates.k8s.io"),
+        ],
         "resources": ["*"],
         "verbs": ["*"],
     }

@@ -29,7 +29,8 @@ def test_a_status_that_is_not_listed_is_named() -> None:
 
 
 def test_a_status_that_may_store_no_token_is_named() -> None:
-    resources = ["services", "services/status", "widgets.example.com", "widgets.example.com/status"]
+    stored = ["services", "services/status", "ingresses.networking.k8s.io", "ingresses.networking.k8s.io/status"]
+    resources = [*stored, "widgets.example.com", "widgets.example.com/status"]
     here = {**FENCE, "namespaces": ["shop"], "resources": resources}
     assert list_oddities(policy(fences=[{**here, "token": True}], stamps=STAMPS), 0) == [
         (

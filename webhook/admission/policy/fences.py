@@ -50,12 +50,14 @@ _ELECTION: Final = {
     "and protect the lease with a binding",
     "leasecandidates": "a candidate is written before it leads, so no candidate could be elected; leave it out",
 }
+_REQUESTS: Final = "certificates.k8s.io/certificatesigningrequests"
 _WITH_STATUS: Final = frozenset(
     {
         *("/namespaces", "/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods", "/replicationcontrollers"),
         *("/resourcequotas", "/services", "apps/daemonsets", "apps/deployments", "apps/replicasets"),
         *("apps/statefulsets", "batch/cronjobs", "batch/jobs", "autoscaling/horizontalpodautoscalers"),
-        "policy/poddisruptionbudgets",
+        *("policy/poddisruptionbudgets", "networking.k8s.io/ingresses"),
+        *("apiextensions.k8s.io/customresourcedefinitions", _REQUESTS),
     }
 )
 """Resources whose `status` stores annotations. That of custom resources, and of many others, puts back all metadata."""
@@ -87,6 +89,12 @@ class FencedResource(Struct, frozen=True, order=True):
     def has_stored_metadata(self) -> bool:
         """True if its subresource `status` is known to store the annotations that are written there."""
         return f"{self.group}/{self.resource}" in _WITH_STATUS
+
+    @property
+    def storing_subresources(self) -> tuple[str, ...]:
+        """The subresources that are known to store the annotations that are written there."""
+        of_requests = ("approval",) if f"{self.group}/{self.resource}" == _REQUESTS else ()
+        return ("status", *of_requests) if self.has_stored_metadata else ()
 
     @property
     def path(self) -> str:

@@ -147,7 +147,7 @@ def _find_last_writes(fence: Fence, kind: str, metadata: ObjectMeta) -> tuple[_W
     Both are of what the fence covers.
     """
     covering = _list_covering(fence, kind)
-    stamped = {"", *(["status"] if any(one.has_stored_metadata for one in covering) else [])}
+    stamped = {"", *(name for one in covering for name in one.storing_subresources)}
     paths = {"", *(one.subresource for one in fence.resources)}
     writes = sorted(
         _Write(one.stamp, one.manager or "", one.key[3])

@@ -163,8 +163,10 @@ def _write_bearer_expression(fence: Fence) -> str:
 
 def _write_reset_expression(fence: Fence) -> str:
     """Return an expression: a write of a subresource that is not known to store annotations."""
-    statuses = {_name_place(replace(one, subresource="status")) for one in fence.resources if one.has_stored_metadata}
-    known = f" && !({_PLACE} in {_make_list(sorted(statuses))})" if statuses else ""
+    storing = {
+        _name_place(replace(one, subresource=name)) for one in fence.resources for name in one.storing_subresources
+    }
+    known = f" && !({_PLACE} in {_make_list(sorted(storing))})" if storing else ""
     return f'request.?subResource.orValue("") != ""{known}'
 
 
