@@ -131,12 +131,18 @@ def test_findings_about_a_token_and_a_clock(objects: list[dict[str, Any]], expec
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [("pending", "label the namespace"), ("required", "200 finalizers or 100 owners. Cut it then: kubectl")],
+    ("value", "labels", "words"),
+    [
+        pytest.param("pending", 1_001, "label the namespace", id="pending"),
+        pytest.param("required", 1_001, "or 100 owners. Cut it: kubectl --namespace shop patch", id="too much"),
+        pytest.param("required", 1_000, "the next renewal is stamped unless", id="not too much"),
+    ],
 )
-def test_a_lease_without_a_stamp_is_cut_where_the_namespace_is_labeled(value: str, words: str) -> None:
+def test_a_lease_without_a_stamp_is_cut_where_the_namespace_is_labeled(value: str, labels: int, words: str) -> None:
     namespace = {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"lease-webhook/stamp": value}}}
-    (report,) = examine_fences(Documents([*WHOLE, namespace, leased("")]), [STAMPED], "policy.yaml")
+    lease = leased("")
+    lease["metadata"]["labels"] = {f"a{at}": "" for at in range(labels)}
+    (report,) = examine_fences(Documents([*WHOLE, namespace, lease]), [STAMPED], "policy.yaml")
     (finding,) = report.findings
     assert words in finding.fix
 
