@@ -56,6 +56,8 @@ Stamped(p, o, w) ==
       \* The first stamp of a lease that is held changes nothing else. A lease that has stamps, if without a writer, is no such lease.
       first == same /\ lease.suffix # suffix
                /\ (lease.holder # "" \/ Defect = "the first stamp of a free lease keeps what it finds")
+      \* Before it, what adds no owner and leaves the writer as it is adds no stamps.
+      before == kept /\ first /\ w.owner \in {"", lease.owner}
       inherits == lease.there /\ w.owner = lease.owner /\ ~first
                   /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
       \* What the next writer finds beyond the bound is removed from its write.
@@ -64,7 +66,7 @@ Stamped(p, o, w) ==
       spared == old.writer = p \/ (Changes(w) /\ IF old.writer = "" THEN same /\ lease.holder # "" ELSE writer = old.writer)
       grows == lease.there /\ spared /\ Labels(w) > Bound + 1 /\ Labels(lease) <= Bound + 1
       size == IF (drops /\ w.size = lease.size) \/ grows THEN 0 ELSE w.size
-      fits == size + One(w.mark) <= IF Defect = "stamps are written without room" THEN 2 * Room ELSE Bound + 1
+      fits == ~before /\ size + One(w.mark) <= IF Defect = "stamps are written without room" THEN 2 * Room ELSE Bound + 1
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, size |-> size, mark |-> w.mark, count |-> w.count,
       writer |-> IF fits THEN writer ELSE "", written |-> IF fits THEN written ELSE -1, term |-> IF fits THEN term ELSE 0,
       suffix |-> IF fits THEN suffix ELSE 0, owner |-> IF inherits /\ Defect # "an owner is inherited" THEN "" ELSE w.owner]

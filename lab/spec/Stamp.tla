@@ -38,10 +38,12 @@ Stamped(p, o, w) ==
       \* The first stamp of a lease that is held changes nothing else. A lease that has stamps, if without a writer, is no such lease.
       first == same /\ lease.holder # ""
                /\ IF Defect = "a lease without a writer keeps its owner" THEN old.writer = "" ELSE lease.suffix # suffix
+      \* Before it, what adds no owner and leaves the writer as it is adds no stamps.
+      before == kept /\ first /\ lease.suffix # suffix /\ w.owner \in {"", lease.owner}
       inherits == lease.there /\ w.owner = lease.owner /\ ~first
                   /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, writer |-> writer, written |-> written, term |-> term,
-      suffix |-> suffix, owner |-> IF inherits /\ Defect # "an owner is inherited" THEN "" ELSE w.owner]
+      suffix |-> IF before THEN 0 ELSE suffix, owner |-> IF inherits /\ Defect # "an owner is inherited" THEN "" ELSE w.owner]
 Plant(w) == [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, owner |-> w.owner,
              writer |-> "m", written |-> MaxTime, term |-> 3 * MaxWrites, suffix |-> suffix]
 Leave(w) == [lease EXCEPT !.there = TRUE, !.holder = w.holder, !.duration = w.duration, !.owner = w.owner]
