@@ -65,7 +65,9 @@ def test_another_lease_of_kube_system_elects(name: str) -> None:
     assert "Most clients create it" in output
 
 
-def renamed(follow: Any, *, is_created_later: bool = True, is_expired: bool = False) -> str:
+def renamed(
+    follow: Any, *, is_created_later: bool = True, is_expired: bool = False, is_other_gone: bool = False
+) -> str:
     """Return the text about the lease of an API server that is silent, beside that of another one, created later."""
     server = FakeServer()
     own, other = (
@@ -78,6 +80,8 @@ def renamed(follow: Any, *, is_created_later: bool = True, is_expired: bool = Fa
     own.lead(60)
     server.wait(20)
     other.lead(100)
+    if is_other_gone:
+        server.delete(other.lease, "system:apiserver")
     for name, host in ((own, "cp-b"), (other, "cp-b.example.com")):
         for _, _, document in server.events:
             if document["metadata"]["name"] in name.lease:
@@ -98,6 +102,11 @@ def test_of_a_silent_api_server_its_host_is_named_and_who_came_since(follow: Any
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
 def test_an_api_server_that_ran_before_is_no_new_name(follow: Any) -> None:
     assert "was created at" not in renamed(follow, is_created_later=False).partition("ADVICE ")[2]
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])
+def test_an_api_server_that_came_and_ended_is_no_new_name(follow: Any) -> None:
+    assert "was created at" not in renamed(follow, is_other_gone=True).partition("ADVICE ")[2]
 
 
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["log", "watch"])

@@ -77,8 +77,13 @@ def test_the_field_manager_of_the_holder_is_no_other_one() -> None:
     assert "under field manager" not in said_of(play(manager="operator"), follow_watch)
 
 
-def test_a_patch_that_cannot_be_read_is_not_known_to_be_stored() -> None:
-    assert UNSHOWN in said_of(play(sent={"spec": CUT, "status": {}}), follow_log)
+@pytest.mark.parametrize(
+    "sent",
+    [{"spec": CUT, "status": {}}, {"spec": {"leaseDurationSeconds": "1"}}],
+    ids=["with a status", "of another type"],
+)
+def test_a_patch_that_cannot_be_read_is_not_known_to_be_stored(sent: Document) -> None:
+    assert UNSHOWN in said_of(play(sent=sent), follow_log)
 
 
 def test_a_log_without_bodies_does_not_show_what_was_stored() -> None:

@@ -15,10 +15,9 @@ from webhook.analysis.claims.evidence.paused_together import PausedPods, find_pa
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.claims.evidence.work_of_both import WorkAfterRelease, find_work_after_releases
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodAct, PodRequest
-from webhook.kubernetes.request import UserInfo
 
 NO_ENDS: Final[Mapping[int, str]] = {}
 
@@ -63,7 +62,7 @@ def find_pod_facts(
     found = PodFacts(
         deletions=tuple(find_holder_pod_deletions(histories, history, now)),
         gone=gone.describe_with_doubt(now) if gone is not None else "",
-        bound_again=_find_bound_again(histories, history, tenure, gone) if tenure is not None and gone else None,
+        bound_again=_find_bound_again(histories, history, gone) if gone is not None else None,
         ends_of_replaced=_find_ends_of_replaced(histories, history) or NO_ENDS,
         events=list_pod_events(histories, history, refused, now),
         paused=find_paused_together(histories, history),
@@ -82,14 +81,11 @@ def _find_ends_of_replaced(histories: ClusterHistory, history: LeaseHistory) -> 
     return {since: clause for since, clause in found if clause}
 
 
-def _find_bound_again(histories: ClusterHistory, history: LeaseHistory, tenure: Tenure, gone: GonePod) -> int | None:
+def _find_bound_again(histories: ClusterHistory, history: LeaseHistory, gone: GonePod) -> int | None:
     """Return when a pod of the name of one that is gone got a node, if that has not asked for the lease since."""
-    own = tenure.processes.own
-    account = UserInfo(own.user).service_account if own is not None else None
-    if own is None or account is None or not own.pod:
-        return None
-    about = histories.pod_requests.list_about(account[0], own.pod)
+    pod = gone.ended.name
+    about = histories.pod_requests.list_about(gone.ended.namespace, pod)
     bound = [one.at for one in about if one.act is PodAct.BOUND and one.at > gone.ended.at]
     heard = history.requests.heard
-    asked = any(one.pod == own.pod and max(times) > gone.ended.at for one, times in heard.times.items())
+    asked = any(one.pod == pod and max(times) > gone.ended.at for one, times in heard.times.items())
     return max(bound) if bound and not asked and not heard.has_forgotten else None
