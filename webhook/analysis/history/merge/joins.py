@@ -100,7 +100,8 @@ def _has_patched_nothing(patch: DatedItem, states: Sequence[DatedItem]) -> bool:
         return False
     first = bisect_left(states, _get_time_of_receipt(patch) - TOLERANCE, key=by_time)
     near = states[max(0, first - 1) : bisect_right(states, patch.time + TOLERANCE, key=by_time)]
-    if not all(one.is_exact and one.observation.is_watched for one in near[1:]):
+    is_watched = all(one.observation.is_watched for one in near)
+    if not is_watched or not all(one.is_exact for one in near[1:]):
         return False
     specs = [one.observation.object.spec for one in near if isinstance(one.observation.object, Lease)]
     return any(patch_spec(spec, seen.asked_changes) == spec for spec in specs)
