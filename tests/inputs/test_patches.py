@@ -9,14 +9,20 @@ from hypothesis import given, settings
 
 from webhook.analysis.inputs.patches import (
     Mark,
+    SpecChanges,
+    find_stored_changes,
     leaves_spec,
     list_marks,
     list_owners_of_patch,
     patch_spec,
-    read_spec_changes,
+    read_asked_changes,
 )
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change
 from webhook.kubernetes.objects import LeaseSpec
+
+
+def read_spec_changes(patch: bytes) -> SpecChanges | None:
+    return find_stored_changes(read_asked_changes(patch))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from webhook.kubernetes.managed_fields import (
     APPLY,
     BEFORE_FIRST_APPLY,
     HOLDER,
+    OF_API_SERVERS,
     RENEW_TIME,
     Entry,
     is_nested_too_deeply,
@@ -67,7 +68,7 @@ _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
 _POD_OF_DEPLOYMENT: Final = re.compile(rf"[a-z0-9.-]+-{GENERATED}{{6,10}}-{GENERATED}{{5}}")
 
-_NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
+_NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, OF_API_SERVERS, "unknown", ""})
 
 
 class Subject(Struct, frozen=True, dict=True):
@@ -231,7 +232,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         )
         found = subject.report("election-stalled", message)
         yield found if status.from_stamps else replace(found, how="writer-clock")
-    elif subject.lease.strategy and status.manager == "kube-apiserver":
+    elif subject.lease.strategy and status.manager == OF_API_SERVERS:
         since = format_time(status.last_renewal)
         message = (
             f"{holder} was chosen by an API server at {since}, {format_length(ago)} ago, "
@@ -344,7 +345,7 @@ def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
         or len(acquired) != 1
     ):
         return
-    if spec.strategy or holder[0].manager in {acquired[0].manager, "kube-apiserver"} or subject.is_heartbeat:
+    if spec.strategy or holder[0].manager in {acquired[0].manager, OF_API_SERVERS} or subject.is_heartbeat:
         return
     named, dated = (quote(truncate(one.manager or "", 40)) for one in (holder[0], acquired[0]))
     when, who = truncate(spec.acquire_time or "", 40), quote(truncate(spec.holder_identity, 80))

@@ -15,9 +15,10 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.claimed_gap import find_claimed_gap
 from webhook.analysis.history.holders.processes import OtherProcess
-from webhook.analysis.history.holders.step_down import OF_API_SERVERS, StepDown
+from webhook.analysis.history.holders.step_down import StepDown
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.managed_fields import OF_API_SERVERS
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.quoting import quote

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, Self
 
 from msgspec import Struct
@@ -88,7 +87,7 @@ def compare_renewals(
     end: int,
     *,
     is_sample: bool,
-    nodes_gone: Mapping[str, int] = MappingProxyType({}),
+    nodes_gone: Mapping[str, int],
 ) -> OtherLeases:
     """Return how many of other leases were late, and how many were renewed as usual, between two instants.
 

@@ -29,7 +29,6 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.history_index import HistoryIndex
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.history.visibility.bounds import MAX_LISTED, Bounds
 from webhook.analysis.inputs.absences import NODE
@@ -156,7 +155,9 @@ class ClusterHistory(Struct):
     def index(self) -> HistoryIndex:
         """All leases by what is asked of them."""
         if self._index is None:
-            self._index = HistoryIndex(self.leases, self.stored, self.bounds.until, self.get_history)
+            self._index = HistoryIndex(
+                self.leases, self.stored, self.bounds.until, self.get_history, self.list_related_writes
+            )
         return self._index
 
     def add(self, seen: Item) -> list[LeaseEvent]:
@@ -249,12 +250,6 @@ class ClusterHistory(Struct):
         else:
             self.pod_activities.add_related_write(seen)
             self._related_writes.add(seen)
-
-    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
-        """Return how many other leases were late, and how many were renewed as usual, between two instants."""
-        writes = (one for one in self.list_related_writes() if one.kind == NODE and one.at <= end)
-        nodes_gone = {one.name: one.at for one in writes if one.verb == "deleted"}
-        return self.index.compare_with_others(history, start, end, nodes_gone)
 
     def list_related_writes(self) -> Iterator[RelatedWrite]:
         """Yield the writes to what leaders depend on; a deletion after which the object was gone was no dry run."""

@@ -5,9 +5,8 @@ is explained by others, so each index is built once, when it is asked for.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, field
@@ -26,7 +25,8 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.history.visibility.clock_steps import ClockStep
-from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.absences import NODE
+from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.cached_property import cached_property
 
 MAX_COMPARED: Final = 200
@@ -55,6 +55,8 @@ class HistoryIndex(Struct, dict=True):
     """The last moment that an API server's clock shows."""
     follow: Callable[[Key], LeaseHistory]
     """Follows a lease that only a list shows, at the cost of reading it again."""
+    list_related_writes: Callable[[], Iterable[RelatedWrite]]
+    """Lists the writes to what leaders depend on."""
     _overdue: OverdueLeases | None = None
     _by_name: dict[str, Sequence[LeaseHistory]] = field(default_factory=dict)
 
@@ -169,17 +171,20 @@ class HistoryIndex(Struct, dict=True):
         ]
         return Heartbeats.from_histories(known, self.until)
 
-    def compare_with_others(
-        self, history: LeaseHistory, start: int, end: int, nodes_gone: Mapping[str, int] = MappingProxyType({})
-    ) -> OtherLeases:
+    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
         If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
-        `nodes_gone`: when Nodes were deleted, by name.
         """
         step = max(1, len(self._keys) // MAX_COMPARED)
         sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
+        nodes_gone = {name: at for name, at in self._node_deletions if at <= end}
         return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone)
+
+    @cached_property
+    def _node_deletions(self) -> Sequence[tuple[str, int]]:
+        """The names of Nodes that were deleted, and when."""
+        return [(one.name, one.at) for one in self.list_related_writes() if (one.kind, one.verb) == (NODE, "deleted")]
 
     @cached_property
     def _keys(self) -> list[Key]:

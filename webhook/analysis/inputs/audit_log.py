@@ -37,7 +37,6 @@ from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
 from webhook.analysis.inputs.patches import (
     Mark,
     SpecChanges,
-    is_gated,
     leaves_spec,
     list_marks,
     list_owners_of_patch,
@@ -188,7 +187,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
     shown = _NOTHING_SHOWN if raw is None else _read_object(event, kind, raw)
     requested = _read_request(event, kind, act) if raw is None else _NOTHING_REQUESTED
     is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
-    asked_changes, refused = requested.asked_changes, _find_refused_lease(event, kind)
+    refused = _find_refused_lease(event, kind)
     return Observation(
         place=document.place,
         size=len(document.text),
@@ -225,8 +224,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         rewritings=shown.rewritings,
         asked=requested.asked,
         patched_renew_time=requested.patched_renew_time,
-        spec_changes=None if asked_changes is None or is_gated(asked_changes) else asked_changes,
-        asked_changes=asked_changes,
+        asked_changes=requested.asked_changes,
         is_beside_spec=requested.is_beside_spec,
         marks=requested.marks,
         patched_owners=requested.patched_owners,

@@ -274,10 +274,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
-    spec_changes: SpecChanges | None = None
-    """The fields of the spec that a patch set, if a log shows the patch, and not what was stored."""
     asked_changes: SpecChanges | None = None
-    """The same, also if it asked for a field that an API server without coordinated elections drops."""
+    """The fields of the spec that a patch asked to set, if a log shows the patch, and not what was stored."""
     answered_object: bytes = b""
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None

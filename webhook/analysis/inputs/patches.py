@@ -98,14 +98,9 @@ def _is_below(path: str) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in _PATHS)
 
 
-def read_spec_changes(patch: bytes) -> SpecChanges | None:
-    """Return the fields of a lease's spec that a patch set, None for a removed one; None if that is not sure.
-
-    An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
-    a lease may go. What API servers may drop is not known to be stored.
-    """
-    changes = read_asked_changes(patch)
-    return None if changes is None or is_gated(changes) else changes
+def find_stored_changes(asked: SpecChanges | None) -> SpecChanges | None:
+    """Return what a patch stored of what it asked to set: all, or None if an API server may have dropped a field."""
+    return None if asked is None or is_gated(asked) else asked
 
 
 def leaves_election(changes: SpecChanges | None) -> bool:
@@ -119,7 +114,11 @@ def is_gated(changes: SpecChanges) -> bool:
 
 
 def read_asked_changes(patch: bytes) -> SpecChanges | None:
-    """Return what a patch asked to set as `read_spec_changes` does, with what API servers may drop."""
+    """Return the fields of a lease's spec that a patch asked to set, None for a removed one; None if that is not sure.
+
+    An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
+    a lease may go.
+    """
     try:
         asked = msgspec.json.decode(patch)
     except (ValueError, RecursionError):

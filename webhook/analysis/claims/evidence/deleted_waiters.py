@@ -51,15 +51,16 @@ def _find_last_loss(history: LeaseHistory) -> Tenure | None:
 
 def _find_deletion(histories: ClusterHistory, history: LeaseHistory, who: Writer, lost: Tenure) -> PodDeletion | None:
     """Return who asked for the deletion of a pod that waited for a lease while it was held, and stopped by that."""
-    run = history.requests.read_runs.find(who)
-    if run is None or not who.uid or who.is_same(lost.processes.own):
+    if not who.uid or who.is_same(lost.processes.own):
         return None
     asked = [one for one in histories.deleted_pods.list_deletions_by(who) if not is_by_kubelet(one)]
     during = [one for one in asked if one.is_surely_not_dry_run and lost.since <= one.at <= lost.last_renewal]
-    first = next(iter(during), None)
+    run = history.requests.read_runs.find(who) if during else None
+    if run is None:
+        return None
+    first = during[0]
     # Its container has some time to end.
-    is_its_end = first is not None and run.first < first.at and abs(run.last - first.at) <= 2 * MAX_APART
-    return first if is_its_end else None
+    return first if run.first < first.at and abs(run.last - first.at) <= 2 * MAX_APART else None
 
 
 def _has_other_waiter(history: LeaseHistory, who: Writer, since: int, lost: Tenure) -> bool:

@@ -9,6 +9,7 @@ from webhook.analysis.claims.evidence.choosers import ChangeOfChooser, find_chan
 from webhook.analysis.claims.evidence.other_candidates import OtherCandidates, find_other_candidates
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing, find_unanswered_ping
 from webhook.analysis.claims.evidence.vain_answers import VainAnswer, find_vain_answer
+from webhook.analysis.claims.evidence.vain_creations import VainCreations, find_vain_creations
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.events import EventKind, LeaseEvent
@@ -36,6 +37,8 @@ class ElectionFacts(Struct, frozen=True):
     """How the API server that chooses changed while the lease had no holder that renewed it."""
     vain: VainAnswer | None = None
     """The latest answer of a candidate that does not count, as its clock is behind."""
+    vain_creations: VainCreations | None = None
+    """The creations by which an API server tried to name a holder in vain."""
     strategy: str | None = None
     """The strategy of its coordinated election, "" if that is not known; None if it has no such election."""
     unserved: UnservedCandidates | None = None
@@ -74,6 +77,7 @@ def find_election_facts(
         unanswered=find_unanswered_ping(histories, history),
         change_of_chooser=find_change_of_chooser(histories, history),
         vain=find_vain_answer(histories, history),
+        vain_creations=find_vain_creations(history),
         strategy=strategy,
         unserved=histories.unserved if strategy is not None else None,
     )

@@ -68,7 +68,7 @@ def find_pod_facts(
         paused=find_paused_together(histories, history),
         failing=find_failing_requests(histories, history, now),
         idle=find_idle_holder(histories, history, now),
-        work_after_releases=tuple(find_work_after_releases(histories, history)),
+        work_after_releases=find_work_after_releases(histories, history),
         worked_at=find_last_work(histories, history, now),
         deleted_waiter=find_deleted_waiter(histories, history),
     )

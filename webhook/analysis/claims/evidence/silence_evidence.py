@@ -84,7 +84,7 @@ class SilenceEvidence:
     @cached_property
     def other_leases(self) -> OtherLeases:
         """How the other leases fared meanwhile."""
-        return self.histories.compare_with_others(self.history, self.start, self.end)
+        return self.histories.index.compare_with_others(self.history, self.start, self.end)
 
     @property
     def silence(self) -> Silence:

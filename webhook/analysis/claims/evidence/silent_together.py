@@ -4,6 +4,7 @@ What stopped them is then something that only they share. An audit log does not 
 an observation, with what is possible, and never a cause.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
@@ -70,20 +71,19 @@ def find_silent_together(
         until,
         max(others or shown.values()),
         is_only_own=not others,
-        node=_find_silent_node(histories, history, tuple(asking), last),
+        node=_find_silent_node(histories, history, asking, last),
     )
 
 
-def _find_silent_node(
-    histories: ClusterHistory, history: LeaseHistory, processes: tuple[Writer, ...], last: int
-) -> str:
+def _find_silent_node(histories: ClusterHistory, history: LeaseHistory, processes: Iterable[Writer], last: int) -> str:
     """Return the node of all of these processes, if its kubelet fell silent by then, too; "" if it did not."""
     nodes = {history.requests.heard.nodes.get(one, "") for one in processes}
     node = nodes.pop() if len(nodes) == 1 else ""
     lease = histories.leases.get((NODE_LEASES, node)) if node else None
     longest, renewed = (lease.renewals.longest_known, lease.renewals.last) if lease else (None, None)
-    is_due = longest is not None and renewed is not None and histories.bounds.logged_until - renewed > longest
-    return node if is_due and renewed is not None and renewed < last + SECOND else ""
+    if longest is None or renewed is None:
+        return ""
+    return node if histories.bounds.logged_until - renewed > longest and renewed < last + SECOND else ""
 
 
 def _is_whole(histories: ClusterHistory, history: LeaseHistory) -> bool:
@@ -114,7 +114,7 @@ def _has_fallen_silent(times: list[int], last: int, until: int) -> bool:
 
 
 def _find_shown(
-    histories: ClusterHistory, history: LeaseHistory, processes: tuple[Writer, ...], last: int
+    histories: ClusterHistory, history: LeaseHistory, processes: Iterable[Writer], last: int
 ) -> dict[tuple[str, str], int]:
     """Return when the leases of others were renewed last that were renewed later than this one has lasted."""
     since, found = last + (history.duration or 0) * SECOND, {}

@@ -1,6 +1,5 @@
 """What the pod of a former holder wrote after another one had taken the lease: the work of two leaders, perhaps."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -42,10 +41,10 @@ def find_work_of_both(
     own, other = before.processes.own, after.processes.own
     if own is None or not before.processes.is_process_known or own.is_pod_of(other) or before.processes.others:
         return None
-    is_released = after.began is Handover.RELEASED and before.until is not None
-    since = before.until if is_released and before.until is not None else before.last_of_identity
-    # The release itself is no new request for the lease.
-    heard = [at for at in before.processes.list_requests_after(since) if at > since + SECOND or not is_released]
+    released_at = before.until if after.began is Handover.RELEASED else None
+    heard = before.processes.list_requests_after(before.last_of_identity if released_at is None else released_at)
+    if released_at is not None:
+        heard = [at for at in heard if at > released_at + SECOND]  # the release itself is no new request for the lease
     ends = [at for at in (*heard[:1], after.until, histories.bounds.until) if at is not None]
     start, end = after.since + histories.bounds.skew, min(ends, default=after.since)
     until = histories.bounds.until or end
@@ -78,7 +77,7 @@ class WorkAfterRelease(Struct, frozen=True):
         return f"pod {format_name(self.pod)} {on}, {long} after its release, and {other}: two may have worked at once"
 
 
-def find_work_after_releases(histories: ClusterHistory, history: LeaseHistory) -> Sequence[WorkAfterRelease]:
+def find_work_after_releases(histories: ClusterHistory, history: LeaseHistory) -> tuple[WorkAfterRelease, ...]:
     """Return which pods wrote other objects on after they had released the lease, beside the next holder's pod."""
     found = []
     for before, after in pairwise(history.tenures):

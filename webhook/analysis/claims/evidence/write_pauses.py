@@ -53,7 +53,7 @@ def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WriteP
         return None
     if history.requests.has_forgotten_since(pause.start) or may_have_stored(_list_failed(history, pause)):
         return None
-    compared = histories.compare_with_others(history, pause.start, pause.end)
+    compared = histories.index.compare_with_others(history, pause.start, pause.end)
     return WritePause(pause.start, pause.end, format_leases(compared.named_late, compared.late))
 
 

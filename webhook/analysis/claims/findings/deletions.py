@@ -60,7 +60,7 @@ def claim_deletion(
         [] if before.deletion.by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
     is_idle = _is_written_in_and_idle(history, before)
-    message = _describe_deletion(history, before, after, now)
+    message = _describe_deletion(history, before, after, now, is_idle=is_idle)
     if is_idle:
         message += f", which did not renew it in the {format_length(silence)} since it was written in"
     ended_deleter = find_ended_deleter(histories, before)
@@ -76,7 +76,7 @@ def claim_deletion(
         message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
         message += f"; {_describe_creation(before, after)} {_describe_time_of_creation(before, after, now)}"
-    severity, consequence = _find_consequence(histories, history, before, after, now=now)
+    severity, consequence = _find_consequence(histories, history, before, after, now=now, is_idle=is_idle)
     message += consequence
     advice = _advise(history, before, collection_deletions, ended_deleter)
     over = None if after is None else after.since
@@ -127,7 +127,7 @@ def _describe_mark(marked: MarkedLease, now: int) -> str:
 
 
 def _find_consequence(
-    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int, is_idle: bool
 ) -> tuple[Severity, str]:
     """Return how bad a deletion was, and what it meant for who led, as the end of a sentence."""
     if is_named_for_heartbeats(history.namespace, history.name):
@@ -139,7 +139,7 @@ def _find_consequence(
         gone = find_gone_owner(histories, history.namespace, owner, before.until or now)
         how = f", and was {gone.describe(now)}" if gone is not None else " and was gone"
         return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it{how}"
-    if _is_written_in_and_idle(history, before) or not _may_lead_on(before, after):
+    if is_idle or not _may_lead_on(before, after):
         return Severity.WARNING, ""
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
@@ -236,7 +236,7 @@ def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
     return is_namespace and place is not None and place[0] == history.namespace
 
 
-def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> str:
+def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int, *, is_idle: bool) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deletion.by, before.deletion.last_finalizer_by
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
@@ -245,7 +245,7 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | No
     doubt = "" if before.deletion.is_sure else f" ({UNLESS_DRY_RUN})"
     at = "".join(f" {one}" for one in (_describe_moment(history, before, after, now),) if one) + doubt
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
-    if _is_written_in_and_idle(history, before):
+    if is_idle:
         held = "was named in it"
     if before.is_stand_in:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"

@@ -198,9 +198,12 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     usually = f"although the lease was renewed every {format_length(usual)} before"
     why = describe_cause(cause)
     message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {why}"
-    step = advise_after_silence(cause, history, tenure, now=now)
-    if is_identity_of_api_server(history.namespace, history.name):
-        step = advise_on_silent_server(histories, history, last, now)
+    is_of_server = is_identity_of_api_server(history.namespace, history.name)
+    step = (
+        advise_on_silent_server(histories, history, last, now)
+        if is_of_server
+        else advise_after_silence(cause, history, tenure, now=now)
+    )
     yield make_claim(
         history,
         "renewal-late",

@@ -30,6 +30,7 @@ from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.analysis.named_pods import find_named_pod
 from webhook.findings import Severity
+from webhook.kubernetes.managed_fields import OF_API_SERVERS
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix, quote_name
@@ -235,7 +236,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         what = f"at least {len(names)} {kind} have {verb} this lease"
     else:
         managers = _list_managers(history, status)
-        if len(managers) < 2 or "kube-apiserver" in managers:
+        if len(managers) < 2 or OF_API_SERVERS in managers:
             return
         names, deployment = sorted(managers), _find_common_deployment(history)
         what = f"this lease was {verb} under at least {len(names)} field managers, which clients choose"

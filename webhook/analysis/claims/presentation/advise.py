@@ -84,12 +84,12 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
-from webhook.analysis.history.holders.step_down import OF_API_SERVERS
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.managed_fields import OF_API_SERVERS
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length

@@ -22,7 +22,6 @@ from webhook.analysis.claims.evidence.related_writes import (
     is_after_last_failure,
     is_new,
 )
-from webhook.analysis.claims.evidence.vain_creations import find_vain_creations
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.findings.changed_user import find_changed_user
@@ -198,7 +197,7 @@ def _list_change_of_chooser(account: Account) -> list[_Event]:
 
 def _list_vain_creations(account: Account) -> list[_Event]:
     """Return that an API server tried again and again to name a holder, in vain."""
-    found = find_vain_creations(account.history)
+    found = account.election.vain_creations
     return [] if found is None else [(found.first, found.describe(account.now))]
 
 

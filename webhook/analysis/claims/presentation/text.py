@@ -11,7 +11,6 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence.cause_sentences import describe_cause
 from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
-from webhook.analysis.claims.evidence.vain_creations import find_vain_creations
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
@@ -402,7 +401,7 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
     by = ", by the process that an API server names" if account.election.is_coordinated else ""
     if strategy := account.election.foreign_strategy:
         by = f", by the process that is chosen by {format_name(strategy)}, which no API server implements"
-    if find_vain_creations(account.history) is not None:
+    if account.election.vain_creations is not None:
         return  # an API server names one, in vain
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by}")

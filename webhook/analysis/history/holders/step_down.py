@@ -3,15 +3,11 @@
 In: the values of preferredHolder in two states, and the write between them. Out: a frozen value.
 """
 
-from typing import Final
-
 from msgspec import Struct
 
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
-
-OF_API_SERVERS: Final = "kube-apiserver"
-"""The field manager of what an API server itself writes."""
+from webhook.kubernetes.managed_fields import OF_API_SERVERS
 
 
 class StepDown(Struct, frozen=True):

@@ -22,6 +22,7 @@ from webhook.analysis.history.holders.step_down import StepDown
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.managed_fields import OF_API_SERVERS
 from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import SECOND
 
@@ -516,7 +517,7 @@ class Tenure(Struct):
         if not (self.is_coordinated or self.is_stand_in):
             return False
         by = self.processes.taken_by
-        return self.beginning.manager == "kube-apiserver" if by is None else by.user == API_SERVER
+        return self.beginning.manager == OF_API_SERVERS if by is None else by.user == API_SERVER
 
     @property
     def is_never_taken_up(self) -> bool:

@@ -8,7 +8,7 @@ from webhook.admission.rules.stamps import find_latest_stamp
 from webhook.analysis.history.audit_log.failed_writes import may_stamp, normalize_times
 from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
 from webhook.analysis.inputs.items import Act, Observation, parse_number
-from webhook.analysis.inputs.patches import patch_spec
+from webhook.analysis.inputs.patches import find_stored_changes, patch_spec
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
@@ -72,21 +72,22 @@ def _has_made_in_time(request: Observation, states: Sequence[DatedItem], number:
 def has_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch turns the state before into this one."""
     before, shown = states[number - 1].observation.object if number else None, states[number].observation.object
-    if request.spec_changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
+    changes = find_stored_changes(request.asked_changes)
+    if changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
         return False
     is_change = before.spec != shown.spec and before.metadata.uid == shown.metadata.uid
-    return is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
+    return is_change and patch_spec(before.spec, changes) == shown.spec
 
 
 def has_made_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch turns the state before into something other than this state, as far as a log shows it."""
     shown = states[number].observation.object
-    asked = request.patched_renew_time
-    if request.spec_changes is None or not isinstance(shown, Lease):
+    asked, changes = request.patched_renew_time, find_stored_changes(request.asked_changes)
+    if changes is None or not isinstance(shown, Lease):
         return isinstance(shown, Lease) and asked != "" and normalize(asked) != get_renew_time(states[number])
     before = states[number - 1].observation.object if number else None
     known = before if isinstance(before, Lease) and before.metadata.uid == shown.metadata.uid else shown
-    patched = patch_spec(known.spec, request.spec_changes)
+    patched = patch_spec(known.spec, changes)
     return patched is None or normalize_times(patched) != normalize_times(shown.spec)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, is_hidden_write
 from webhook.analysis.inputs.items import Act, InputKind, parse_number
-from webhook.analysis.inputs.patches import leaves_election
+from webhook.analysis.inputs.patches import find_stored_changes, leaves_election
 
 
 def place_by_revision(
@@ -75,7 +75,7 @@ def mark_unsure_order(items: list[DatedItem]) -> list[DatedItem]:
 
 
 def _may_replace_holder(seen: DatedItem) -> bool:
-    return is_hidden_write(seen) and not leaves_election(seen.observation.spec_changes)
+    return is_hidden_write(seen) and not leaves_election(find_stored_changes(seen.observation.asked_changes))
 
 
 def _follows(seen: DatedItem, before: DatedItem | None) -> bool:
