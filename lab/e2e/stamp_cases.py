@@ -252,7 +252,7 @@ _BRIEF: Final[dict[str, Any]] = {
     "leaseDurationSeconds": 1,
     "renewTime": "2026-01-01T00:00:00.000000Z",
 }
-"""What a stranger writes in the name of the holder who comes next."""
+"""Writes of a stranger in the name of the next holder."""
 _FINALIZERS: Final = [f"a.b/c{at}" for at in range(201)]
 _FULL: Final[Mapping[str, tuple[Write, ...]]] = {
     "1,001 labels": (_merge({"labels": _name_many(1_001)}),),

@@ -219,7 +219,7 @@ def test_a_list_that_the_api_server_emptied_stays_empty_without_room_for_stamps(
 
 
 def put(by: Document, old: Document, sent: Document) -> Document:
-    """What is stored after an admitted write."""
+    """Return the object that is stored after an admitted write."""
     new, refusal = stored(Written(by, sent, old))
     assert refusal == []
     assert new is not None
@@ -316,7 +316,7 @@ FULL: Final[Document] = {
 
 
 def cut(old: Document, **metadata: Any) -> Document:
-    """What someone sends who replaces some metadata."""
+    """Return the request of someone who replaces some metadata."""
     return old | {"metadata": old["metadata"] | metadata}
 
 
@@ -365,7 +365,7 @@ def test_a_correction_before_the_first_stamp_of_a_held_lease_ends_nothing() -> N
 )
 @pytest.mark.parametrize("then", ["a renewal", "a cut, then a renewal"])
 def test_an_owner_that_is_set_before_the_first_stamp_of_a_held_lease_is_removed(owners: list[Any], then: str) -> None:
-    """Who sets it may delete it, and the collector then deletes the lease."""
+    """Whoever sets an owner may delete that, and the garbage collector then deletes the lease."""
     old = lease(writer="", ownerReferences=[OWNER])
     old = put(B, old, cut(old, ownerReferences=owners))
     if then != "a renewal":

@@ -17,7 +17,7 @@ ABSENT = ObjectAbsence(20, "Node", "", "n1")
 
 
 def find_sure(*writes: RelatedWrite, absent: ObjectAbsence | None = None, skew: int = 0) -> Sequence[int]:
-    """When deletions were made that surely were no dry runs."""
+    """Return the times of deletions that were surely no dry runs."""
     known, absences = RelatedWrites(), Absences()
     for write in writes:
         known.add(write)

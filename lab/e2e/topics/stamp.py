@@ -216,7 +216,7 @@ _BEYOND: Final[dict[str, dict[str, Any]]] = {
     "finalizers": {"finalizers": [f"a.b/c{at}" for at in range(201)]},
     "ownerReferences": {"ownerReferences": [*({**OWNER, "uid": f"{at}"} for at in range(5_000)), OWNER]},
 }
-"""What leases have beyond the room for stamps when their namespace is labeled."""
+"""Metadata that leaves no room for stamps when a namespace is labeled."""
 _CUT: Final[dict[str, dict[str, Any]]] = {
     "labels": {"labels": {"more": None}},
     "annotations": {"annotations": dict.fromkeys((f"more{at}" for at in range(150)), None)},

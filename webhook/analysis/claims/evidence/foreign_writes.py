@@ -1,4 +1,4 @@
-"""What a user wrote into a lease that was not its own: to give it rights is no advice."""
+"""Writes of a user into a lease that another one held: the advice is not to grant that user rights."""
 
 from msgspec import Struct
 

@@ -30,7 +30,7 @@ class PodFacts(Struct, frozen=True):
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
     bound_again: int | None = None
-    """When a pod of the same name as that got a node after it, which has not asked for the lease; None if none did."""
+    """When the next pod of the same name got a node, if that pod has not asked for the lease since; else None."""
     ends_of_replaced: Mapping[int, str] = NO_ENDS
     """Clauses about how pods had ended that others replaced under one name, by when those began to renew."""
     events: tuple[PodEvent, ...] = ()
@@ -42,7 +42,7 @@ class PodFacts(Struct, frozen=True):
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
     work_after_releases: tuple[WorkAfterRelease, ...] = ()
-    """What pods wrote on that had released the lease, beside the pods of the next holders."""
+    """Writes of pods that had released the lease, beside those of the next holders' pods."""
     deleted_waiter: DeletedWaiter | None = None
     """The deletion of the last pod that waited for the lease, before its holder let it expire."""
     worked_at: int | None = None

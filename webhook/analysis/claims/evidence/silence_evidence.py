@@ -135,7 +135,7 @@ class SilenceEvidence:
 
     @cached_property
     def asked_until_end(self) -> bool:
-        """Whether what the holder asked in vain went on until the end, if more rarely than leaders renew.
+        """Whether the holder kept asking in vain until the end, if more rarely than leaders renew.
 
         Who was refused as the leader may wait for longer before it tries again.
         """

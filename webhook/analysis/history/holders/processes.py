@@ -63,13 +63,13 @@ class HolderProcesses(Struct):
     unknown_renewals: int = 0
     """Renewals by unknown writers among these: they may be another one's."""
     unknown_at: int = 0
-    """When the last of those was made, in microseconds since 1970; 0 without any."""
+    """The time of the last of those, in microseconds since 1970; 0 if there are none."""
     is_last_known: bool = True
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     seen_writer: Writer | None = None
-    """Who wrote the state with which an input begins, if that shows it."""
+    """The writer of the state with which an input begins; None if the input does not show it."""
     may_name_other_pod: bool = False
     """The text names the pod of a process that it followed, or may: whether that knows of this one is not known."""
     node: str = ""
