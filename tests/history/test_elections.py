@@ -18,6 +18,7 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.visibility import bounds as bounds_of_input
 from webhook.analysis.history.visibility.bounds import Bounds
 from webhook.analysis.inputs.items import Observation, OtherObject
+from webhook.kubernetes.times import format_micro_time, parse
 
 BOTH = pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])
 ANY = pytest.mark.parametrize(
@@ -673,6 +674,15 @@ def test_what_a_watch_missed_is_not_known(is_followed: bool) -> None:
     bound = 23.0 if is_followed else 21.0
     assert steps(history) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, bound)]
     assert (history.is_partial, history.leaderless) == (True, bound * SECOND)
+
+
+def test_an_old_copy_written_over_a_lease_in_a_watch_is_no_taking() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    spec = server.leases["shop/db"]["spec"]
+    times = {key: format_micro_time(parse(spec[key]) - 86_400 * SECOND) for key in ("acquireTime", "renewTime")}
+    server.write("shop/db", {**spec, **times, "leaseTransitions": 3}, "restorer", "admin", "")
+    assert steps(follow_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None)]
 
 
 @pytest.mark.parametrize("is_free_before", [True, False])

@@ -277,6 +277,12 @@ def date_renewal(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     return claimed if stamp is None else refine(stamp, claimed)
 
 
+def is_earlier_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether a write moves renewTime back, as a stale copy does."""
+    before, after = get_readable_instant(normalize(old.renew_time)), get_readable_instant(normalize(new.renew_time))
+    return before is not None and after is not None and after < before
+
+
 def is_set_back(old: LeaseSpec, new: LeaseSpec) -> bool:
     """Return whether a write moves renewTime back by more than the duration: it renews nothing.
 

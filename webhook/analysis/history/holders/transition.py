@@ -13,7 +13,7 @@ from msgspec import Struct
 from webhook.analysis.inputs.items import Act, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import get_readable_instant, normalize
+from webhook.kubernetes.times import normalize
 
 
 class Transition(Enum):
@@ -136,15 +136,6 @@ class NextState(Struct, frozen=True):
     def is_before_write(self) -> bool:
         """Whether an input shows it as the state that a write replaced."""
         return self.lease is self.seen.old
-
-    @property
-    def has_earlier_renew_time(self) -> bool:
-        """True if a write moved renewTime back, as a stale copy does."""
-        old, new = (
-            get_readable_instant(normalize(self.old.renew_time)),
-            get_readable_instant(normalize(self.new.renew_time)),
-        )
-        return old is not None and new is not None and new < old
 
     @property
     def has_other_renew_time(self) -> bool:

@@ -13,7 +13,12 @@ from webhook.analysis.history.holders.beginning import RequestsBefore, is_renami
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
-from webhook.analysis.history.status import find_manager_of_holder, find_manager_of_renewal, is_release
+from webhook.analysis.history.status import (
+    find_manager_of_holder,
+    find_manager_of_renewal,
+    is_earlier_renewal,
+    is_release,
+)
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, report_expiry
 from webhook.analysis.inputs.items import Writer
@@ -61,7 +66,7 @@ def take_from_holder(step: Step, state: NextState) -> None:
         following.beginning, may_have_been_expired=taking.is_close, is_over_unshown=is_unshown
     )
     _note_requests_before(step, following, state.writer)
-    is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
+    is_stale = following.processes.foreign_taker is not None and is_earlier_renewal(state.old, state.new)
     if before is None or (state.has_other_renew_time and not is_stale):
         following.beginning = replace(following.beginning, is_renaming=is_renaming(state.old, state.new))
     else:

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.history.status import is_earlier_renewal
 from webhook.analysis.history.visibility.bounds import Bounds
 from webhook.analysis.history.visibility.sources import is_same_source
 from webhook.analysis.history.write import Write
@@ -197,9 +198,13 @@ class Continuity(Struct):
 
 
 def is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
-    """Return whether a holder took a lease that named it before, as if another one had it."""
+    """Return whether a holder took a lease that named it before, as if another one had it.
+
+    Whoever takes it renews it: with an earlier renewTime an old copy was written over it.
+    """
     return (
         new.holder_identity == old.holder_identity
         and new.acquire_time != old.acquire_time
         and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+        and not is_earlier_renewal(old, new)
     )
