@@ -573,6 +573,24 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     assert claim.arguments["how"] == "unknown"
 
 
+def test_a_wipe_after_a_patch_with_which_a_log_begins_shows_neither_a_live_lease_nor_a_renewal() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    spec = server.leases["shop/db"]["spec"]
+    server.log.clear()
+    server.wait(60)
+    # Another manager owns the holder, so the renewal that managedFields date need not be that of the holder.
+    written_in = {**spec, "holderIdentity": "db-1_1"}
+    server.write("shop/db", written_in, "kube-apiserver", "mallory", "")
+    server.log[-1] |= {"verb": "patch", "requestObject": {"spec": {"holderIdentity": "db-1_1"}}}
+    server.wait(4)
+    server.write("shop/db", {}, "kubectl-replace", "alice", "")
+    explained = account(follow_log(server), server.now)
+    (claim,) = (one for one in find_claims(explained) if one.check == "holder-removed")
+    assert "alice removed db-1_1 as the holder while the lease may have been live" in claim.message
+    assert (claim.arguments["how"], explained.last_renewal) == ("unknown", None)
+
+
 def test_a_holder_that_writes_without_renewing_is_the_cause_of_its_loss() -> None:
     server = FakeServer()
     db, *others = (server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "cache", "queue"))

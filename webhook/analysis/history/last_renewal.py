@@ -43,9 +43,11 @@ def _find_last_seen(history: LeaseHistory, now: int, unrecorded: Sequence[Record
 
     Also if a writer's clock alone dates that: no state is left whose renewTime it would be.
     """
-    seen = history.renewals.last
+    seen, latest = history.renewals.last, history.latest_tenure
     if seen is None or history.is_list_only or history.renewals.is_last_claimed:
         return None
+    if latest is not None and latest.is_last_unseen:
+        return None  # a later write was seen, which need not have renewed it
     ends = (*(one.end for one in history.renewals.unseen), *(one.end for one in unrecorded))
     if any(end > seen for end in ends):
         return None  # it was taken, and whether it was renewed is not known

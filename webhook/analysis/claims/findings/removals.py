@@ -113,7 +113,8 @@ def _advise_on_token(who: Writer, elsewhere: Elsewhere) -> Advice:
 def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     at = before.until or now
     is_dated = before.ended is not None and before.ended.is_dated
-    live = "while the lease was live" if is_dated else "while the lease may have been live"
+    is_surely_live = is_dated and not before.is_last_unseen
+    live = "while the lease was live" if is_surely_live else "while the lease may have been live"
     who = before.removal.writer
     did = f"{format_name(before.holder)} was removed as the holder"
     if who is not None and who.user:
@@ -131,7 +132,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     within, renewal = {**bound_write(before.ended)}, before.last_renewal_write or before.beginning.write
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
-    arguments = {"previous": find_identity(before), "how": None if is_dated else "unknown", **within}
+    arguments = {"previous": find_identity(before), "how": None if is_surely_live else "unknown", **within}
     return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
