@@ -128,6 +128,43 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert advice.endswith("kubectl -n shop get lease db --watch")
 
 
+@pytest.mark.parametrize(
+    ("users", "names"),
+    [
+        (("bo", "ada"), "bo and ada"),
+        (("ada", "bo", "ada"), "bo and ada"),
+        (("ada", "ada"), "ada"),
+        ((GARBAGE_COLLECTOR, "ada"), "ada"),
+    ],
+    ids=["two people", "one of them twice", "one person", "the garbage collector before"],
+)
+def test_all_who_deleted_a_held_lease_are_to_be_asked(users: tuple[str, ...], names: str) -> None:
+    server, (db, *_) = shop()
+    for number, user in enumerate(users):
+        server.elector(f"db-{number}", "shop/db").lead(20)
+        server.delete("shop/db", user)
+        server.wait(1)
+    db.lead(10)
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith(f"Decide whether {names} should delete leases.")
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["as a release", "of an expired lease"])
+def test_who_deleted_a_lease_without_harm_is_not_asked(is_own: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1 if is_own else 30)
+    server.delete("shop/db", db.user if is_own else "bo", db.pod if is_own else "")
+    server.wait(1)
+    other = server.elector("db-1", "shop/db")
+    other.lead(20)
+    server.delete("shop/db", "ada")
+    server.wait(1)
+    db.lead(10)
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("Decide whether ada should delete leases.")
+
+
 GONE = 'namespaces "shop" not found'
 
 

@@ -21,6 +21,7 @@ from webhook.analysis.claims.commands import (
     make_options_to_act_as,
     name_pods,
 )
+from webhook.analysis.claims.evidence.askers import join_names
 from webhook.analysis.claims.evidence.owners import (
     find_owner_that_held,
     find_owners_added_to,
@@ -190,7 +191,20 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
             "the Lease out of what it deploys, such as a chart."
         )
         return advise_on_writer(sentence, history, who)
-    return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
+    names = join_names(_list_deleters(history, before, who))
+    return advise_on_writer(f"Decide whether {names} should delete leases.", history, who)
+
+
+def _list_deleters(history: LeaseHistory, before: Tenure, who: Writer) -> list[str]:
+    """Return who deleted a lease that another one held, in order, up to `who`, who deleted that of `before`.
+
+    Two who did not know of each other are both to be asked; what Kubernetes deletes is no one's decision.
+    """
+    ended = [one for one in history.tenures if one.since < before.since and one.deletion.is_sure]
+    earlier = [one.deletion.by for one in ended if one.is_deleted_by_itself is False and not one.had_expired]
+    people = [one for one in earlier if one and one.name and one.user not in CLEANUP_CONTROLLERS]
+    others = dict.fromkeys(format_name(one.name) for one in people if one.name != who.name)
+    return [*others, format_name(who.name)]
 
 
 def _is_being_terminated(history: LeaseHistory) -> bool:
