@@ -165,6 +165,29 @@ def test_who_deleted_a_lease_without_harm_is_not_asked(is_own: bool) -> None:
     assert advice.startswith("Decide whether ada should delete leases.")
 
 
+@pytest.mark.parametrize(
+    ("remover", "sentence"),
+    [
+        ("curl", "The audit log shows who removed the holder:"),
+        ("kubectl-edit", "Check whether ghost_1, which lost the lease,"),
+    ],
+    ids=["as the next holder", "as neither holder"],
+)
+def test_of_a_holder_that_came_by_a_removal_under_its_field_manager_the_removal_is_looked_at(
+    remover: str, sentence: str
+) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    server.elector("db-0", "shop/db", manager=remover).release()
+    ghost = server.elector("ghost", "shop/db", manager="curl")
+    together(20, ghost, mail, cart)
+    together(20, mail, cart)
+    together(20, db, mail, cart)
+    found = account(follow_watch(server), server.now)
+    assert {"holder-removed", "leader-lost"} <= {one.check for one in found.findings}
+    assert sentence in advise(found)
+
+
 GONE = 'namespaces "shop" not found'
 
 

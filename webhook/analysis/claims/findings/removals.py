@@ -126,7 +126,8 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
         message += f". The field manager was {format_name(before.removal.manager)}, and not that of its renewals"
-    advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
+    command = make_command_for_audit_log(history.namespace, history.name)
+    advice = Advice("The audit log shows who removed the holder:", command)
     if who is not None and who.user:
         advice = advise_on_writer(f"Find out which program of {describe_user(who)} removed it.", history, who)
     within, renewal = {**bound_write(before.ended)}, before.last_renewal_write or before.beginning.write

@@ -398,17 +398,29 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
 
 
 def _find_theft_before(account: Account, lost: Claim | None) -> Claim | None:
-    """Return the theft by which the holder that lost the lease since had come to hold it; None if it had not.
+    """Return the theft, or the removal of the holder before, by which the one that lost it since had come to hold it.
 
-    If the holder is known to be a pod, what became of that comes first.
+    None if it had not come so. If the holder is known to be a pod, what became of that comes first.
     """
     since = lost.arguments.get("from") if lost is not None and lost.is_over else None
     tenure = account.history.find_tenure_at(since) if isinstance(since, int) else None
     own = tenure.processes.own if tenure is not None else None
     if tenure is None or account.state is LeaseState.EXPIRED or (own is not None and own.pod):
         return None
-    thefts = (one for one in account.findings if isinstance(one, Claim) and one.check == "lease-stolen")
-    return next((one for one in thefts if one.over_since == tenure.since), None)
+    removed = _find_removed_by_same(account, tenure)
+    ends = {("lease-stolen", tenure.since), ("holder-removed", removed.until if removed is not None else None)}
+    claims = (one for one in account.findings if isinstance(one, Claim))
+    return next((one for one in claims if (one.check, one.over_since) in ends), None)
+
+
+def _find_removed_by_same(account: Account, tenure: Tenure) -> Tenure | None:
+    """Return the tenure that ended with a removal under the field manager of the next holder, and not its own.
+
+    None if it did not: a field manager is a hint, by which the removal is looked at first.
+    """
+    before = next((one for one, after in pairwise(account.history.tenures) if after is tenure), None)
+    is_same = before is not None and before.removal.is_under_other_manager and before.removal.manager == tenure.manager
+    return before if is_same else None
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
