@@ -4,7 +4,11 @@ import re
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.advice.on_writers import advise_in_terminated_namespace, advise_on_writer
+from webhook.analysis.claims.advice.on_writers import (
+    advise_in_terminated_namespace,
+    advise_on_writer,
+    describe_revocation,
+)
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     WEBHOOKS,
@@ -304,6 +308,7 @@ def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str
     else:
         did = f"{who} {foreign.did} at {format_clock(foreign.at, now)}, and lacked the {rights} to {shown} the lease"
         sentence = f"{did} later: leave it so unless it is meant to lead, and find out who uses that account."
+        sentence += describe_revocation(history, refusal.writer)
     sentence += f" To see whether it may {shown} the lease now:"
     commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in verbs]
     return Advice(sentence, "; ".join(commands))

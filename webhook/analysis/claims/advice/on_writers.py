@@ -22,6 +22,7 @@ from webhook.analysis.claims.commands import (
     name_pods,
 )
 from webhook.analysis.claims.evidence.askers import join_names
+from webhook.analysis.claims.evidence.foreign_writes import find_own_address
 from webhook.analysis.claims.evidence.owners import (
     find_owner_that_held,
     find_owners_added_to,
@@ -64,6 +65,19 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
     return Advice(
         f"{sentence} To see what gives {format_name(writer.name)} the right:", make_command_for_writers(history)
     )
+
+
+def describe_revocation(history: LeaseHistory, who: Writer, *, is_address_told: bool = False) -> str:
+    """Say from where a service account that is no pod wrote, and what revokes its token; "" if others ask from there.
+
+    With a ServiceAccount all its tokens end, so that is not said of the account of other holders. How users of other
+    kinds are revoked, Kubernetes does not know.
+    """
+    address, is_account = find_own_address(history, who), UserInfo(who.user).service_account is not None
+    if not address or not is_account or who.impersonator or _is_user_of_electors(history, who):
+        return ""
+    wrote = "" if is_address_told else f" It wrote from {format_name(address)}."
+    return f"{wrote} If a token of {format_name(who.name)} was stolen, deleting its ServiceAccount revokes it."
 
 
 def _advise_on_impersonator(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:

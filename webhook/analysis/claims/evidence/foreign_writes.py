@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
@@ -31,6 +32,21 @@ def is_taken_by_stranger(before: Tenure, after: Tenure) -> bool:
         return find_stranger(before, after) is not None
     manager = after.beginning.manager
     return bool(manager and before.manager) and manager != before.manager
+
+
+def find_own_address(history: LeaseHistory, who: Writer | None) -> str:
+    """Return from where a user that is no pod wrote the lease; "" if that is not known, or if others asked from there.
+
+    Behind the address of a proxy, or of a node, there may be many.
+    """
+    seen = history.requests.addresses.by_writer.get(who.process) if who is not None else None
+    if who is None or who.pod or who.uid or seen is None or len(seen.counts) > 1:
+        return ""
+    (address,) = seen.counts
+    processes = [
+        one for source, known in history.requests.sources.items() if get_address(source) == address for one in known
+    ]
+    return address if all(map(who.is_same, processes)) else ""
 
 
 def find_foreign_write(history: LeaseHistory, user: str) -> ForeignWrite | None:

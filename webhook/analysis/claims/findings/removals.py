@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
+from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation, describe_strict
 from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
@@ -83,7 +83,8 @@ def _advise_on_release(history: LeaseHistory, tenure: Tenure, who: Writer) -> Ad
         return _advise_on_token(who, tenure.removal.elsewhere)
     by, strict = describe_writer(who), describe_strict(who)
     if not _is_holder_before(history, tenure, who):
-        return advise_on_writer(f"Find out why {by} removed the holder{strict}.", history, who)
+        sentence = f"Find out why {by} removed the holder{strict}.{describe_revocation(history, who)}"
+        return advise_on_writer(sentence, history, who)
     # LeaderElector.release reads the new record, and decides by the one that it observed before.
     sentence = (
         f"Find out whether {by}, which had lost the lease, was paused: client-go with ReleaseOnCancel may then "

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.holders import names_pod
-from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
+from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation, describe_strict
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
     advise_on_log_of_writer,
@@ -17,7 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_writer,
     name_pods,
 )
-from webhook.analysis.claims.evidence.foreign_writes import find_stranger
+from webhook.analysis.claims.evidence.foreign_writes import find_own_address, find_stranger
 from webhook.analysis.claims.evidence.sole_writers import find_sole_manager
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
@@ -25,7 +25,6 @@ from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_argumen
 from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on
 from webhook.analysis.claims.handovers import find_duration_edit, is_from_one_pod, is_written_beside, takes_back
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
-from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -327,7 +326,8 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
 def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:
     """Return where to look for who wrote a holder in; `is_beside`: with the token of a pod, not by its elector."""
     if not is_beside:
-        return advise_on_writer(f"Find out why {describe_user(other)} wrote the holder.", history, other)
+        sentence = f"Find out why {describe_user(other)} wrote the holder.{describe_revocation(history, other)}"
+        return advise_on_writer(sentence, history, other)
     sentence = (
         f"Find out which process, in pod {format_name(other.pod)} or with its token, wrote {format_name(holder)}:"
     )
@@ -362,18 +362,9 @@ def _add_advice_against_copy(advice: Advice, written: Tenure) -> Advice:
 
 
 def describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
-    """Say from where a user that is no pod took the lease, if no one else asked for it from there; else "".
-
-    Behind the address of a proxy, or of a node, there may be many.
-    """
-    seen = history.requests.addresses.by_writer.get(stranger.process) if stranger is not None else None
-    if stranger is None or stranger.pod or stranger.uid or seen is None or len(seen.counts) > 1:
-        return ""
-    (address,) = seen.counts
-    processes = [
-        one for source, known in history.requests.sources.items() if get_address(source) == address for one in known
-    ]
-    if not all(map(stranger.is_same, processes)):
+    """Say from where a user that is no pod took the lease, if no one else asked for it from there; else ""."""
+    address = find_own_address(history, stranger)
+    if not address:
         return ""
     return f". Its writer has no token of a pod, and wrote from {format_name(address)}, where no one else asked for it"
 
@@ -400,6 +391,7 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit:
         return advise_on_writer(f"Find out why {describe_user(changer)} changed how long it lasts.", history, changer)
     if stranger and before.processes.own:
         sentence = f"Find out why {describe_user(stranger)} took the lease from {describe_user(before.processes.own)}."
+        sentence += describe_revocation(history, stranger, is_address_told=True)
         return advise_on_writer(sentence, history, stranger)
     taker = after.processes.taken_by or Writer()
     sentence = (

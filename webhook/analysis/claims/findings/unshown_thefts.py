@@ -6,7 +6,7 @@ the holder's next renewal conflicted, is what a theft looks like there.
 
 from typing import Final
 
-from webhook.analysis.claims.advice.on_writers import advise_on_writer
+from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.foreign_writes import find_stranger
 from webhook.analysis.claims.findings.lease_claim import list_arguments_of_replacement, make_claim
@@ -35,6 +35,7 @@ def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, no
         f"{describe_own_address(history, stranger)}. {_UNSHOWN}"
     )
     sentence = f"Find out why {describe_user(stranger)} asked for the lease while {format_name(before.holder)} held it."
+    sentence += describe_revocation(history, stranger, is_address_told=True)
     advice = advise_on_writer(sentence, history, stranger)
     return make_claim(
         history,

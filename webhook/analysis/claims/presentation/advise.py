@@ -17,6 +17,7 @@ from webhook.analysis.claims.advice.on_writers import (
     advise_after_deletion,
     advise_after_doubtful_deletion,
     advise_on_writer,
+    describe_revocation,
 )
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
@@ -697,6 +698,7 @@ def _advise_on_frequent_writer(account: Account) -> Advice | None:
     if (stranger := _find_frequent_writer(account)) is None:
         return None
     sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
+    sentence += describe_revocation(account.history, stranger)
     return advise_on_writer(sentence, account.history, stranger)
 
 
