@@ -238,6 +238,20 @@ def test_a_lease_of_the_coordinated_election_is_left_to_it() -> None:
     assert audited(lease, now=NOW) == []
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_stamped", "said"),
+    [(46, True, "does not go on"), (44, True, "may stall"), (46, False, "may stall")],
+    ids=["half a minute after it expired", "sooner", "by the holder's clock"],
+)
+def test_an_election_that_no_one_was_named_in_for_long_does_not_go_on(
+    seconds: int, is_stamped: bool, said: str
+) -> None:
+    asked = [put("spec.strategy", "OldestEmulationVersion"), put("spec.preferredHolder", "checkout-1")]
+    lease = make_lease(*asked, *([] if is_stamped else [drop("metadata.managedFields")]))
+    (found,) = (one for one in audited(lease, now=NOW + seconds * SECOND) if one.check == "election-stalled")
+    assert found.message.endswith(f"Until preferredHolder is cleared, the election {said}")
+
+
 def test_the_clock_of_a_holder_alone_does_not_show_that_a_lease_expired_where_writers_are_stamped() -> None:
     constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
     lease = make_lease(SLOW, put("metadata.managedFields", [constant]))

@@ -66,6 +66,8 @@ TIGHTEST: Final = 10
 """Seconds of duration: no default of a known elector is shorter."""
 _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
+_STALLED: Final = 30 * SECOND
+"""An API server names a holder within seconds after the last one's lease has expired, unless something keeps it."""
 _POD_OF_DEPLOYMENT: Final = re.compile(rf"[a-z0-9.-]+-{GENERATED}{{6,10}}-{GENERATED}{{5}}")
 
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, OF_API_SERVERS, "unknown", ""})
@@ -228,7 +230,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         preferred = quote(truncate(subject.lease.preferred_holder, 80))
         message = (
             f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
-            "Until preferredHolder is cleared, the election may stall"
+            f"Until preferredHolder is cleared, the election {_describe_stall(subject, status)}"
         )
         found = subject.report("election-stalled", message)
         yield found if status.from_stamps else replace(found, how="writer-clock")
@@ -241,6 +243,13 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         yield subject.report("not-taken-up", message)
     else:
         yield _report_silence(subject, holder, seen)
+
+
+def _describe_stall(subject: Subject, status: LeaseStatus) -> str:
+    """Say whether an election may stall, or goes no further: an API server would have named a holder by then."""
+    shown = min(subject.now, subject.ends_at or subject.now)
+    is_shown = status.from_stamps and status.takeable_at is not None and shown - status.takeable_at >= _STALLED
+    return "does not go on" if is_shown else "may stall"
 
 
 def _report_long_silence(subject: Subject, last: int, holder: str, seen: str) -> ReportFinding:
