@@ -510,7 +510,7 @@ def _describe_end(account: Account, tenure: Tenure, after: Tenure | None) -> Ite
         # A single request may be one that was sent before, and held back on its way.
         is_late = len(heard) == 1
         has_asked = any(tenure.last_of_identity < at < heard[0] for at in tenure.processes.requests)
-        text = f"pod {pod}, the previous holder, asks for the lease{' again' if has_asked else ''}"
+        text = f"pod {pod}, the previous holder, {'still ' if has_asked else ''}asks for the lease"
         yield heard[0], f"a request of pod {pod}, the previous holder, was received" if is_late else text
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
