@@ -208,6 +208,39 @@ def test_the_node_of_a_holder_that_was_heard_is_not_said_to_be_late_with_another
     assert f"{said}; the lease of its node was renewed" in text(account(histories, histories.bounds.until or 0))
 
 
+@pytest.mark.parametrize(
+    ("back", "gone", "rest", "said"),
+    [
+        (
+            0,
+            1,
+            40,
+            "6 of 7 other leases due at least twice were renewed on time, and shop/gone-0 was not renewed again",
+        ),
+        (0, 3, 40, ", and shop/gone-0, shop/gone-1 and 1 more were not renewed again."),
+        (1, 1, 40, ", and shop/back-0 was late at the same time, and shop/gone-0 was not renewed again."),
+        (2, 0, 40, ", and shop/back-0 and shop/back-1 were late at the same time."),
+        (0, 1, 0, ", and shop/gone-0 was late at the same time."),
+    ],
+    ids=["one that stopped", "three", "one of two", "none of two", "too short a time until the input ends"],
+)
+def test_a_lease_that_was_not_renewed_again_is_not_said_to_have_been_late(
+    back: int, gone: int, rest: int, said: str
+) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    leaders = [server.elector(f"o-{one}", f"shop/on-time-{one}") for one in range(6)]
+    late = [server.elector(f"b-{one}", f"shop/back-{one}") for one in range(back)]
+    stopped = [server.elector(f"g-{one}", f"shop/gone-{one}", duration=40) for one in range(gone)]
+    for _ in range(6):
+        together(10, db, *leaders, *late)
+        for one in stopped:
+            (one.renew if one.lease in server.leases else one.take)()
+    together(22, *leaders)
+    together(2 + rest, server.elector("db-1", "shop/db"), *leaders, *late)
+    assert said in text(account(follow_watch(server), server.now))
+
+
 def test_of_a_watch_it_is_said_that_it_does_not_show_where_the_holder_ran() -> None:
     server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), late=0, on_time=3)
     assert "(whether the holder ran there is not shown), and 1 other lease" in explain(follow_watch(server), server.now)

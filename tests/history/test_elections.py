@@ -242,7 +242,8 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server.elector("c", "shop/db").take()
     histories = follow_log(server)
     others = histories.index.compare_with_others(histories.leases[LEASE], start, server.now)
-    assert others == OtherLeases(late=1, named_late=(("shop", "mail"),))
+    mail = (("shop", "mail"),)
+    assert others == OtherLeases(late=1, named_late=mail, stopped=1, named_stopped=mail)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,9 @@ def test_a_lease_of_which_few_renewals_are_known_was_late_if_several_are_missing
     start = server.now
     server.wait(silence)
     others = follow_log(server).index.compare_with_others(follow_log(server).leases[LEASE], start, server.now)
-    assert others == (OtherLeases(late=1, named_late=(("shop", "rare"),)) if is_late else OtherLeases())
+    rares = (("shop", "rare"),)
+    stopped = OtherLeases(late=1, named_late=rares, stopped=1, named_stopped=rares)
+    assert others == (stopped if is_late else OtherLeases())
 
 
 def test_a_lease_of_which_few_renewals_are_known_need_not_have_stopped_where_the_input_has_a_hole() -> None:
@@ -271,6 +274,22 @@ def test_a_lease_of_which_few_renewals_are_known_need_not_have_stopped_where_the
     assert renewals.was_late(20 * SECOND, 80 * SECOND) is True
     renewals.miss(30 * SECOND, 40 * SECOND)
     assert renewals.was_late(20 * SECOND, 80 * SECOND) is None
+
+
+@pytest.mark.parametrize(
+    ("end", "until", "hole", "has_stopped"),
+    [(60, 120, 0, True), (60, 50, 0, False), (15, 120, 0, False), (60, 120, 90, False)],
+    ids=["none came", "the next may still come", "one came after the time", "one may have come in a hole"],
+)
+def test_a_lease_has_stopped_if_no_renewal_came_until_the_input_ends(
+    end: int, until: int, hole: int, *, has_stopped: bool
+) -> None:
+    renewals = Renewals()
+    for at in (0, 10, 20):
+        renewals.add(at * SECOND)
+    if hole:
+        renewals.miss(hole * SECOND, (hole + 5) * SECOND)
+    assert renewals.has_stopped_by(end * SECOND, until * SECOND) is has_stopped
 
 
 def test_a_dump_says_who_stopped_together() -> None:

@@ -179,7 +179,8 @@ class HistoryIndex(Struct, dict=True):
         step = max(1, len(self._keys) // MAX_COMPARED)
         sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
         nodes_gone = {name: at for name, at in self._node_deletions if at <= end}
-        return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone)
+        until = end if self.until is None else max(end, self.until)
+        return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone, until=until)
 
     @cached_property
     def _node_deletions(self) -> Sequence[tuple[str, int]]:

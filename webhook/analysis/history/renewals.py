@@ -27,6 +27,8 @@ _MIN_INTERVALS: Final = 3
 """Intervals that must be known before one of them can be called usual."""
 _MIN_TO_STOP: Final = 2
 """Intervals that must be known before a time without renewals, of several of them, is known to be none."""
+_MISSED_AT_END: Final = 2
+"""So many times the longest usual interval without a renewal, until an input ends, are no delay of the last one."""
 _MIN_OTHERS: Final = 3
 _MANY: Final = 10
 """Intervals that must be known before it can be said that they are irregular."""
@@ -320,6 +322,13 @@ class Renewals(Struct):
             return False
         return start - longest <= last < end and 2 * longest <= end - max(start, last)
 
+    def has_stopped_by(self, end: int, until: int) -> bool:
+        """Return whether its last renewal came before an instant, and several were missing when the input ended."""
+        longest, last = self.longest_known, self.last
+        if longest is None or last is None or any(one.end > last for one in self.unseen):
+            return False
+        return last < end and until - last >= _MISSED_AT_END * longest
+
     @property
     def is_doubled(self) -> bool:
         """Whether the latest intervals alternate, as those of two processes that each renew at a steady rate do."""
@@ -365,6 +374,10 @@ class OtherLeases(Struct, frozen=True):
     named_late: tuple[tuple[str, str], ...] = ()
     """A few of those that were late, and of those that were on time, by namespace and name."""
     named_on_time: tuple[tuple[str, str], ...] = ()
+    stopped: int = 0
+    """How many of those that were late were not renewed again; they are named last."""
+    named_stopped: tuple[tuple[str, str], ...] = ()
+    """A few of these."""
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
 

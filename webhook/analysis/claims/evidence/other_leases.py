@@ -228,14 +228,25 @@ def describe_punctual(compared: OtherLeases) -> str:
     if compared.late:
         verb = "was" if compared.on_time == 1 else "were"
         others = f"{compared.on_time} of {number} other leases {_COMPARED} {verb}"
-        were = "was" if compared.late == 1 else "were"
-        late = f", and {format_leases(compared.named_late, compared.late)} {were} late at the same time"
+        late = _describe_those_late(compared)
     if compared.paused:
         which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
         pause = format_length(compared.silent_for)
         return f"{others} renewed meanwhile, {which}after up to {pause} without a renewal{late}"
     alike = f", {compared.held_alike} of them under the same holder" if compared.held_alike else ""
     return f"{others} renewed on time{alike}{late}"
+
+
+def _describe_those_late(compared: OtherLeases) -> str:
+    """Name which other leases were late, and which of them were not renewed again, as the end of a clause."""
+    back, stopped, parts = compared.late - compared.stopped, compared.stopped, []
+    if back:
+        were = "was" if back == 1 else "were"
+        parts.append(f"{format_leases(compared.named_late[:back], back)} {were} late at the same time")
+    if stopped:
+        were = "was" if stopped == 1 else "were"
+        parts.append(f"{format_leases(compared.named_stopped, stopped)} {were} not renewed again")
+    return f", and {', and '.join(parts)}"
 
 
 def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bool:
