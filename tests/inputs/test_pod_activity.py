@@ -194,11 +194,15 @@ def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | Non
     assert found.failure == failure
 
 
+LONG = "m" * 200 + "x" * 80 + "n" * 160
+SHOWN = "m" * 200 + "..." + "n" * 160
+
+
 @pytest.mark.parametrize(
     ("tweaks", "message"),
     [
         ((put("responseStatus", {"code": 500, "message": "connection reset by peer"}),), "connection reset by peer"),
-        ((put("responseStatus", {"code": 500, "message": "m" * 300}),), "m" * 200 + "..."),
+        ((put("responseStatus", {"code": 500, "message": LONG}),), SHOWN),
         ((put("responseStatus", {"code": 409, "message": "the object has been modified"}),), ""),
     ],
     ids=["an error", "a long one", "a conflict"],

@@ -83,7 +83,7 @@ def test_a_status_says_that_its_pod_failed() -> None:
     assert found is not None
     assert (found.uid, found.phase, found.reason, found.ended) == ("uid-1", "Failed", "Evicted", ())
     assert found.message.startswith("low on disk")
-    assert len(found.message) < 300
+    assert len(found.message) < 400
 
 
 def test_a_status_says_which_containers_ended_and_when() -> None:
@@ -109,7 +109,7 @@ def test_a_pod_that_got_a_node() -> None:
 
 def test_a_long_message_is_shortened() -> None:
     (item,) = read_events(pod_event(put("responseStatus.message", "x" * 5000)))
-    assert len(item.message) < 300
+    assert len(item.message) < 400
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,15 @@ def test_a_long_message_is_shortened() -> None:
 )
 def test_what_is_left_out(event: Document) -> None:
     assert read_events(event) == []
+
+
+@pytest.mark.parametrize("most", [360, 500], ids=["whole", "without its middle"])
+def test_why_a_pod_was_refused_is_said_at_the_end_of_a_message(most: int) -> None:
+    message = "pods are forbidden: " + "x" * (most - 40) + ", which is the reason"
+    (item,) = read_events(pod_event(put("responseStatus.message", message)))
+    assert item.message.startswith("pods are forbidden: ")
+    assert item.message.endswith(", which is the reason")
+    assert len(item.message) <= 363
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ from typing import Final, Generic, TypeVar
 MAX_VALUE: Final = 128
 """Characters of a bad value that are shown; kubectl prints messages raw, and a value may hold megabytes."""
 
+_BEGINNING: Final = 200
+_END: Final = 160
+_CUT: Final = "..."
+
 LazyText = str | Callable[[], str]
 """A text, or what makes it: many findings are counted and few are read."""
 
@@ -87,6 +91,13 @@ def _is_lookalike(letter: str) -> bool:
 def truncate(text: str, max_length: int = MAX_VALUE) -> str:
     """Return the text, or its first `max_length` characters and an ellipsis."""
     return text if len(text) <= max_length else text[:max_length] + "..."
+
+
+def truncate_middle(text: str) -> str:
+    """Return the text; of a long one its beginning and its end: an error says first what failed, and last why."""
+    if len(text) <= _BEGINNING + len(_CUT) + _END:
+        return text
+    return f"{text[:_BEGINNING]}{_CUT}{text[-_END:]}"
 
 
 def quote(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.analysis.inputs.items import LISTINGS, Failure, PodAct, PodActivity, PodDeletion, PodRequest, name_program
 from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
-from webhook.text.quoting import truncate
+from webhook.text.quoting import truncate_middle
 
 if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
@@ -30,7 +30,6 @@ _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|429|5\d\d)\b')
-_MAX_MESSAGE: Final = 200
 _WITHOUT_RIGHTS: Final = re.compile(r'[a-z0-9.-]+(?:/[a-z]+)?(?: "[^"]*")? is forbidden: User "[^"]*" cannot ')
 """How an authorizer's refusal begins; a webhook's message may quote it."""
 _REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
@@ -107,7 +106,7 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
         writer=writer.process,
         is_write=is_write,
         failure=failure,
-        message=truncate(event.response_status.message, _MAX_MESSAGE) if failure is not None else "",
+        message=truncate_middle(event.response_status.message) if failure is not None else "",
         program=name_program(event.user_agent),
     )
 
@@ -148,7 +147,7 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
         writer=writer.process,
         is_write=seen.act in {PodAct.STATUS, PodAct.BOUND, PodAct.RESIZED},
         failure=failure if is_refused else None,
-        message=truncate(seen.message, _MAX_MESSAGE) if is_refused else "",
+        message=seen.message if is_refused else "",
     )
 
 

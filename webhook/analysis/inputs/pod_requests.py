@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from webhook.analysis.inputs.items import ContainerEnd, PodAct, PodRequest, PodStatus
 from webhook.kubernetes.times import get_instant, normalize, parse_stamp
-from webhook.text.quoting import truncate
+from webhook.text.quoting import truncate, truncate_middle
 
 if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
@@ -130,7 +130,7 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         name=reference.name,
         writer=event.writer,
         code=code,
-        message=truncate(message, _MAX_MESSAGE),
+        message=truncate_middle(message),
         status=_find_status(bytes(event.request_object)) if act is PodAct.STATUS else None,
     )
 
