@@ -9,6 +9,7 @@ from tests.claims.test_pods import log_pod
 from tests.factories import Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
+from webhook.analysis.claims.claim import Claim
 
 UNKNOWN = "the log does not show whether it ran then, and asked for the lease"
 BOUND = "its pod got a node only at 11:07:30Z, and did not run before"
@@ -140,3 +141,67 @@ def test_why_a_pod_that_never_asked_before_started_late_is_not_in_its_log(has_as
     assert "the log has no answered request for it by its pod" in finding.message
     started = "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1"
     assert finding.fix == ("kubectl -n shop logs db-1" if has_asked else started)
+
+
+def log_binding(server: FakeServer, user: str = "system:kube-scheduler") -> None:
+    """Have db-1 get a node."""
+    named = put("objectRef.name", "db-1"), put("objectRef.subresource", "binding"), put("verb", "create")
+    log_pod(server, *named, put("responseStatus.code", 201), put("user.username", user))
+
+
+@pytest.mark.parametrize(
+    ("user", "by", "sentence"),
+    [
+        ("system:kube-scheduler", "", "See why no other pod took the lease earlier, "),
+        (
+            "system:serviceaccount:volcano:scheduler",
+            " from volcano/scheduler",
+            "See why volcano/scheduler gave the pod no node before:",
+        ),
+    ],
+    ids=["of Kubernetes", "another one"],
+)
+def test_a_scheduler_that_is_not_the_one_of_kubernetes_is_named(user: str, by: str, sentence: str) -> None:
+    server, (db, *others) = shop()
+    server.uids["db-1"] = "u-1"
+    db.ask()
+    together(20, db, *others)
+    db.release()
+    together(60, *others)
+    log_binding(server, user)
+    server.wait(1)
+    successor = server.elector("db-1", "shop/db")
+    successor.ask()
+    successor.take()
+    together(10, successor, *others)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    assert finding.message.endswith(f"its pod got a node only at 11:08:00Z{by}, and did not run before")
+    assert isinstance(finding, Claim)
+    assert finding.advice.startswith(sentence)
+    assert ("kubectl -n volcano get pods,events" in finding.fix) is bool(by)
+
+
+@pytest.mark.parametrize(
+    ("before", "has_asked", "is_said"),
+    [(10, False, True), (40, False, False), (10, True, False)],
+    ids=["shortly before", "long before, as of an earlier pod of that name", "it ran before"],
+)
+def test_a_pod_that_had_a_node_and_did_not_ask_is_said_to(before: int, has_asked: bool, is_said: bool) -> None:
+    server, (db, *others) = shop()
+    server.uids["db-1"] = "u-1"
+    db.ask()
+    together(50 - before, db, *others)
+    log_binding(server)
+    successor = server.elector("db-1", "shop/db")
+    if has_asked:
+        successor.ask()
+    together(before, db, *others)
+    db.release()
+    together(60, *others)
+    successor.ask()
+    successor.take()
+    together(10, successor, *others)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    assert "the log has no answered request for it by its pod" in finding.message
+    assert (", which got a node at 11:07:20Z, until 11:08:29Z" in finding.message) is is_said
+    assert ("got a node" in finding.message) is is_said

@@ -6,6 +6,7 @@ from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
+    find_namespace_of_writer,
     find_pod,
     find_pod_of_writer,
     find_user_without_pod,
@@ -112,12 +113,19 @@ def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Wri
 
 
 def advise_on_late_taker(
-    history: LeaseHistory, after: Tenure, *, has_run: bool, is_only: bool = False, is_unheard: bool = False
+    history: LeaseHistory,
+    after: Tenure,
+    *,
+    has_run: bool,
+    is_only: bool = False,
+    is_unheard: bool = False,
+    scheduler: Writer | None = None,
 ) -> Advice:
     """Return how to see what a process did before it took the lease; of one that came late, what others did.
 
     `is_only`: no other was left that could have taken it, so it matters why this one came late. `is_unheard`: its pod
     had not asked for it before, so its container need not have started, and a log has nothing of that time then.
+    `scheduler`: who gave its pod a node, if that is another one than that of Kubernetes.
     """
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
@@ -126,6 +134,10 @@ def advise_on_late_taker(
             f"it writes as {describe_user(own)}, not with the token of a pod."
         )
         return advise_on_writer(sentence, history, own)
+    if not has_run and scheduler is not None and pod.name:
+        place = make_kubectl_prefix(find_namespace_of_writer(history.namespace, scheduler))
+        sentence = f"See why {describe_user(scheduler)} gave the pod no node before:"
+        return Advice(sentence, f"{make_command_for_pod(pod)}; {place} get pods,events", pod.names)
     if not has_run and is_only and pod.name:
         sentence = (
             "No other pod was left that had asked for it. See why this one got no node before, and the taints of nodes:"

@@ -17,7 +17,14 @@ from webhook.analysis.claims.evidence.unasking_pods import find_bound
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
 from webhook.analysis.claims.handovers import find_duration_edit, is_used_as_lock
-from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name, format_times_after
+from webhook.analysis.claims.words import (
+    describe_user,
+    describe_writer,
+    format_clock,
+    format_count,
+    format_name,
+    format_times_after,
+)
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.events import LeaseEvent
@@ -25,14 +32,15 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
-from webhook.analysis.inputs.items import PodAct, Writer
+from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, format_length
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _LEAST_PAUSES: Final = 2
 _AT_ONCE: Final = 5 * SECOND
 """Within how long the pods of a workload are deleted that are deleted together."""
+_BOUND_BEFORE: Final = MINUTE // 2
 _PATIENCE: Final = 5 * SECOND
 """The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
 
@@ -139,8 +147,10 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     is_logged: bool
     has_hole: bool = False
     """The log has no request at all for a part of that time."""
+    binding: PodRequest | None = None
+    """The request by which its pod got a node; None if the log does not show it."""
     bound_at: int | None = None
-    """When its pod got a node meanwhile; None if the log does not show that."""
+    """When its pod got a node meanwhile; None if it had one before, or if the log does not show that."""
     gone: Sequence[str] = ()
     """The other pods that had asked for the lease, if all of them were deleted by then, or just after."""
 
@@ -148,6 +158,12 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     def taker(self) -> str:
         """The text of the holder."""
         return format_name(self.after.holder)
+
+    @property
+    def scheduler(self) -> Writer | None:
+        """Who gave its pod a node; None if that is not known to be another one than the scheduler of Kubernetes."""
+        writer = self.binding.writer if self.binding is not None else Writer()
+        return writer if UserInfo(writer.user).service_account is not None else None
 
     @property
     def came_late(self) -> bool:
@@ -236,6 +252,7 @@ def _claim_late_taker(
         after.beginning.write.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
     )
     is_logged = is_logged and other is None  # else it is not known whose requests these were
+    binding = _find_binding(histories, after, since)
     late = _LateTakeover(
         history,
         after,
@@ -243,7 +260,8 @@ def _claim_late_taker(
         now=now,
         is_logged=is_logged,
         has_hole=bounds.has_hole(since, after.since),
-        bound_at=_find_binding(histories, after, since),
+        binding=binding,
+        bound_at=binding.at if binding is not None and binding.at > since else None,
         gone=_find_gone_askers(histories, history, before, after, since),
     )
     # A process whose own writes conflict meanwhile does not wait.
@@ -274,7 +292,12 @@ def _claim_late_taker(
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
     is_unheard = why.how == "silent" and not after.requests_before.has_asked_earlier
     advice = advise_on_late_taker(
-        history, after, has_run=not late.came_late, is_only=bool(late.gone), is_unheard=is_unheard
+        history,
+        after,
+        has_run=not late.came_late,
+        is_only=bool(late.gone),
+        is_unheard=is_unheard,
+        scheduler=late.scheduler,
     )
     return make_claim(
         history,
@@ -335,7 +358,7 @@ def _explain_binding(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged and late.came_late else None
     if late.bound_at is None or silent is None or late.bound_at > silent[1]:
         return None
-    return _Explanation("silent", f"{_describe_binding(late.bound_at, late.now)}{_describe_gone(late)}", silent)
+    return _Explanation("silent", f"{_describe_binding(late)}{_describe_gone(late)}", silent)
 
 
 def _describe_gone(late: _LateTakeover) -> str:
@@ -347,8 +370,11 @@ def _describe_gone(late: _LateTakeover) -> str:
     return f"; {which} {names}, which had asked for it, {were} deleted, too"
 
 
-def _describe_binding(at: int, now: int) -> str:
-    return f"its pod got a node only at {format_clock(at, now)}, and did not run before"
+def _describe_binding(late: _LateTakeover) -> str:
+    """Say when its pod got a node, and from which scheduler, if that is not the one of Kubernetes."""
+    assert late.bound_at is not None
+    by = f" from {describe_user(late.scheduler)}" if late.scheduler else ""
+    return f"its pod got a node only at {format_clock(late.bound_at, late.now)}{by}, and did not run before"
 
 
 def _explain_silence(late: _LateTakeover) -> _Explanation | None:
@@ -356,7 +382,10 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    got = f", which got a node at {format_clock(late.bound_at, late.now)}," if late.bound_at is not None else ""
+    # A pod that had asked before had one, and may have run on.
+    is_new = late.bound_at is not None or not late.after.requests_before.has_asked_earlier
+    bound_at = late.binding.at if late.binding is not None and is_new else None
+    got = f", which got a node at {format_clock(bound_at, late.now)}," if bound_at is not None else ""
     text = f"the log has no answered request for it by its pod{got} {_describe_absence(late, *silent)}"
     return _Explanation("silent", text, silent)
 
@@ -434,7 +463,7 @@ def _describe_what_is_known(late: _LateTakeover) -> str:
     if own is not None and (own.uid or own.pod) and (asked := _describe_requests_of_pod(late)):
         return asked
     if late.bound_at is not None:
-        return _describe_binding(late.bound_at, late.now)
+        return _describe_binding(late)
     unauthenticated = late.describe_unauthenticated()
     return f"{unauthenticated}: it may have asked for the lease" if unauthenticated else ""
 
@@ -453,15 +482,18 @@ def _describe_requests_of_pod(late: _LateTakeover) -> str:
     return f"its pod asked for the lease at least {times} meanwhile, as far as is shown from {first} on"
 
 
-def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int | None:
-    """Return when the pod of a taker got its node, if that was after an instant and before it took the lease."""
+def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> PodRequest | None:
+    """Return the request by which the pod of a taker got its node: before it took the lease, and not long before that.
+
+    An earlier one may be of an earlier pod of its name.
+    """
     own = after.processes.own
     account = UserInfo(own.user).service_account if own else None
     if own is None or account is None or not own.pod:
         return None
     requests = histories.pod_requests.list_about(account[0], own.pod)
-    times = [one.at for one in requests if one.act is PodAct.BOUND and since < one.at < after.since]
-    return max(times, default=None)
+    near = (one for one in reversed(requests) if since - _BOUND_BEFORE < one.at < after.since)
+    return next((one for one in near if one.act is PodAct.BOUND), None)
 
 
 def _find_gone_askers(
