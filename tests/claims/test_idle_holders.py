@@ -270,3 +270,114 @@ def test_a_creation_of_a_pod_that_is_invalid_says_nothing_of_what_it_may_do() ->
     pods = put("objectRef", {"resource": "pods", "namespace": "shop", "apiVersion": "v1"})
     play(server, electors, 4, put("verb", "create"), pods, put("responseStatus.code", 422))
     assert "to create pods" not in text(account(follow_log(server), server.now))
+
+
+def hand_over(
+    server: FakeServer,
+    seconds: int,
+    *,
+    successor: bool = True,
+    every: int = 4,
+    is_released: bool = True,
+    tries: int = 10,
+) -> tuple[FakeServer, Elector]:
+    """db-0 holds the lease for some time and writes nothing else; then db-1 does, and writes every few seconds."""
+    db, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    server.uids["db-1"] = "uid-db-1"
+    together(seconds, db)
+    if is_released:
+        db.release()
+    else:
+        server.wait(40)
+    server.wait(1)
+    second.take()
+    for _ in range(tries):
+        together(every, second)
+        if successor:
+            server.log.append(work((server.now - START) / SECOND - 1, put("user", NEXT)))
+    return server, second
+
+
+NEXT: Final = {
+    "username": "system:serviceaccount:shop:db",
+    "extra": {
+        "authentication.kubernetes.io/pod-name": ["db-1"],
+        "authentication.kubernetes.io/pod-uid": ["uid-db-1"],
+    },
+}
+
+
+def start() -> FakeServer:
+    server = FakeServer()
+    server.uids["db-0"] = "uid-db-0"
+    return server
+
+
+def idle_of(server: FakeServer) -> str:
+    """What is said of former holders that wrote nothing else."""
+    lines = text(account(follow_log(server), server.now)).splitlines()
+    return "\n".join(one for one in lines if "wrote nothing but leases and Events" in one)
+
+
+SAID: Final = (
+    "renewed it and, in the log, wrote nothing but leases and Events, though holders otherwise wrote at least every "
+    "4 s: it may have had nothing to do, or not have worked"
+)
+
+
+@pytest.mark.parametrize("is_released", [True, False], ids=["and released the lease", "and let it expire"])
+def test_a_former_holder_that_wrote_nothing_beside_others_that_did_is_said(is_released: bool) -> None:
+    server, _ = hand_over(start(), 40, is_released=is_released)
+    assert idle_of(server) == f"11:06:40Z: for 40 s pod db-0 {SAID}"
+
+
+def test_a_former_holder_that_wrote_no_more_is_said() -> None:
+    server = start()
+    db = server.elector("db-0", "shop/db")
+    together(4, db)
+    play(server, [db], 10)
+    hand_over(server, 40, tries=2)
+    assert idle_of(server) == f"11:07:23Z: for 41 s pod db-0 {SAID}"
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param(hand_over(start(), 26)[0], id="for a moment"),
+        pytest.param(hand_over(start(), 40, successor=False)[0], id="no one wrote"),
+        pytest.param(hand_over(start(), 40, tries=4)[0], id="few writes"),
+        pytest.param(hand_over(start(), 40, every=10)[0], id="as rarely as others, nearly"),
+    ],
+)
+def test_a_former_holder_that_need_not_have_been_idle(server: FakeServer) -> None:
+    assert idle_of(server) == ""
+
+
+def test_of_the_present_holder_the_advice_says_so() -> None:
+    server, second = hand_over(start(), 20)
+    together(40, second)
+    assert idle_of(server) == ""
+
+
+def test_a_former_holder_need_not_have_been_idle_if_its_pod_is_not_known() -> None:
+    server, _ = hand_over(FakeServer(), 40)
+    assert idle_of(server) == ""
+
+
+def test_a_former_holder_need_not_have_been_idle_if_pods_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, _ = hand_over(start(), 40)
+    monkeypatch.setattr(pod_activities, "MAX_PODS", 1)
+    assert idle_of(server) == ""
+
+
+def test_a_former_holder_need_not_have_been_idle_if_its_user_wrote_as_another() -> None:
+    server, _ = hand_over(start(), 40)
+    server.log.append(work(30, put("impersonatedUser", {"username": "alice"})))
+    assert idle_of(server) == ""
+
+
+def test_a_former_holder_need_not_have_been_idle_if_the_log_lacks_requests() -> None:
+    server, _ = hand_over(start(), 40)
+    histories = follow_log(server)
+    histories.bounds.is_log_leaky = True
+    assert "wrote nothing but" not in text(account(histories, server.now))

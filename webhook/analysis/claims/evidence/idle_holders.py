@@ -1,9 +1,10 @@
 """A holder that renews, and no longer writes anything else, though it did so regularly: it may work no more.
 
-It may as well have nothing to do, so it is said with that doubt. Only a log that seems whole shows it.
+So may one before that wrote nothing else while it held the lease, or not until its end, though others did regularly.
+Each may as well have had nothing to do, so it is said with that doubt. Only a log that seems whole shows it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -11,8 +12,9 @@ from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod
-from webhook.analysis.claims.words import format_clock
+from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.request import UserInfo
@@ -74,6 +76,70 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     if not histories.shows_all_requests(history, last, until):
         return None
     return IdleHolder(account[0], find_pod_of_writer(own), last, longest, last - writes[0])
+
+
+class IdleTime(Struct, frozen=True):
+    """A time in which the pod of a former holder wrote nothing else, until its last renewal of the lease.
+
+    Both instants are in microseconds since 1970. `longest` is the longest time between two writes of a holder that
+    wrote regularly.
+    """
+
+    pod: str
+    start: int
+    end: int
+    longest: int
+
+    def describe(self) -> str:
+        """Say for how long it wrote nothing else, and how often holders did otherwise."""
+        silent, longest = format_length(self.end - self.start), format_length(max(self.longest, SECOND // 10))
+        wrote = f"pod {format_name(self.pod)} renewed it and, in the log, wrote nothing but leases and Events"
+        others = f"though holders otherwise wrote at least every {longest}"
+        return f"for {silent} {wrote}, {others}: it may have had nothing to do, or not have worked"
+
+
+def find_idle_times(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[IdleTime, ...]:
+    """Return when the pods of former holders wrote nothing else, if holders of the lease otherwise did regularly."""
+    known = [(tenure, _list_writes(histories, tenure, now)) for tenure in history.tenures if _has_own_pod(tenure)]
+    paces = [pace for _, writes in known if (pace := _find_pace(writes)) is not None]
+    return tuple(_find_idle_times(histories, history, known, min(paces))) if paces else ()
+
+
+def _find_idle_times(
+    histories: ClusterHistory, history: LeaseHistory, known: Sequence[tuple[Tenure, Sequence[int]]], pace: int
+) -> Iterator[IdleTime]:
+    activities = histories.pod_activities
+    for tenure, writes in known:
+        own, start, end = tenure.processes.own, max(writes, default=tenure.since), tenure.last_renewal
+        if own is None or tenure.until is None or (not writes and activities.may_have_forgotten_pods):
+            continue
+        longest = _find_pace(writes) or pace
+        is_silent = end - start >= max(_SHORTEST, _TIMES * longest)
+        has_other_writes = activities.has_forgotten_since(own, start) or activities.has_written_as_other_since(
+            own, start
+        )
+        if is_silent and not has_other_writes and histories.shows_all_requests(history, start, end):
+            yield IdleTime(own.pod, start, end, longest)
+
+
+def _has_own_pod(tenure: Tenure) -> bool:
+    """Return whether a log shows the pod of a holder, whose other requests are known by its uid."""
+    own = tenure.processes.own if tenure.processes.is_process_known else None
+    return own is not None and bool(own.pod and own.uid) and not own.impersonator
+
+
+def _list_writes(histories: ClusterHistory, tenure: Tenure, now: int) -> Sequence[int]:
+    """Return when the pod of a holder wrote other objects, or may have, while that held the lease."""
+    until = min(now, histories.bounds.logged_until) if tenure.until is None else tenure.until
+    found = histories.pod_activities.list_between(tenure.processes.own, tenure.since, until)
+    return sorted(one.at for one in found if one.is_write or one.may_be_write)
+
+
+def _find_pace(writes: Sequence[int]) -> int | None:
+    """Return the longest time between two writes of a holder that wrote regularly for some time; None of another."""
+    if len(writes) < _MIN_WRITES or writes[-1] - writes[0] < _SHORTEST:
+        return None
+    return max(after - one for one, after in pairwise(writes))
 
 
 def find_last_work(histories: ClusterHistory, history: LeaseHistory, now: int) -> int | None:

@@ -10,7 +10,13 @@ from webhook.analysis.claims.evidence.deleted_waiters import DeletedWaiter, find
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
 from webhook.analysis.claims.evidence.gone_pods import GonePod, describe_end_of_replaced, find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
-from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
+from webhook.analysis.claims.evidence.idle_holders import (
+    IdleHolder,
+    IdleTime,
+    find_idle_holder,
+    find_idle_times,
+    find_last_work,
+)
 from webhook.analysis.claims.evidence.paused_together import PausedPods, find_paused_together
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.claims.evidence.work_of_both import WorkAfterRelease, find_work_after_releases
@@ -41,6 +47,8 @@ class PodFacts(Struct, frozen=True):
     """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
+    idle_times: tuple[IdleTime, ...] = ()
+    """When former holders renewed and wrote nothing else, though holders otherwise did regularly."""
     work_after_releases: tuple[WorkAfterRelease, ...] = ()
     """Writes of pods that had released the lease, beside those of the next holders' pods."""
     deleted_waiter: DeletedWaiter | None = None
@@ -68,6 +76,7 @@ def find_pod_facts(
         paused=find_paused_together(histories, history),
         failing=find_failing_requests(histories, history, now),
         idle=find_idle_holder(histories, history, now),
+        idle_times=find_idle_times(histories, history, now),
         work_after_releases=find_work_after_releases(histories, history),
         worked_at=find_last_work(histories, history, now),
         deleted_waiter=find_deleted_waiter(histories, history),

@@ -93,7 +93,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     ]
     beside += _list_deleted_waiter(account)
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
-    beside += _list_work_after_releases(account)
+    beside += [*_list_work_after_releases(account), *_list_idle_times(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -149,7 +149,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
-    shown += _list_work_after_releases(account)[-_MAX_LATEST:]
+    shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
     shown += [*_list_unshown_durations(account), *_list_two_addresses(history), *_list_two_servers(account)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
@@ -175,6 +175,11 @@ def _list_failing(account: Account) -> list[_Event]:
 def _list_work_after_releases(account: Account) -> list[_Event]:
     """Return which pods wrote on that had released the lease, while the next holder's did."""
     return [(one.at, one.describe(account.now)) for one in account.pods.work_after_releases]
+
+
+def _list_idle_times(account: Account) -> list[_Event]:
+    """Return when former holders renewed the lease and wrote nothing else."""
+    return [(one.start, one.describe()) for one in account.pods.idle_times]
 
 
 def _list_crossed_locks(account: Account) -> list[_Event]:

@@ -74,6 +74,11 @@ class PodActivities(Struct):
         found = self._list_all(who)
         return len(found) == MAX_REQUESTS and min(one.received for one in found) > start
 
+    @property
+    def may_have_forgotten_pods(self) -> bool:
+        """Whether there may have been more pods than are remembered, so that one without requests need not be idle."""
+        return len(self._kept) == MAX_PODS
+
     def _list_all(self, who: Writer | None) -> Collection[PodActivity]:
         if who is None or not who.uid or who.impersonator:
             return ()
