@@ -438,3 +438,36 @@ def test_two_rhythms_may_be_of_two_processes(follow: View, pod: str, command: st
 def test_two_rhythms_of_one_pod_are_its_own() -> None:
     server = renewed_in_two_rhythms()
     assert "identity-shared" not in {one.check for one in account(follow_log(server), server.now).findings}
+
+
+PAST = "db-0_1 was renewed in two rhythms (after 1.8 and 0.3 s in turn), as if by two electors under one identity"
+
+
+@pytest.mark.parametrize(
+    ("follow", "pod", "is_said"),
+    [(follow_watch, "db-0", True), (follow_log, "", True), (follow_log, "db-0", False)],
+    ids=["a watch", "a log without the token of a pod", "a log of one pod"],
+)
+def test_two_rhythms_of_the_past_are_said(follow: View, pod: str, is_said: bool) -> None:
+    server = renewed_in_two_rhythms(pod)
+    server.elector("db-0", "shop/db", pod=pod).lead(40)
+    found = account(follow(server), server.now)
+    assert "identity-shared" not in {one.check for one in found.findings}
+    assert (f"11:06:40Z: until 11:07:01Z {PAST}\n" in text(found)) is is_said
+
+
+def test_two_rhythms_that_go_on_are_said_once() -> None:
+    server = renewed_in_two_rhythms()
+    assert "as if by two electors" not in text(account(follow_watch(server), server.now))
+
+
+def test_two_processes_that_a_log_shows_are_not_said_again() -> None:
+    server, pods = twins(2)
+    for _ in range(8):
+        for pod, seconds in zip(pods, (0.3, 1.8), strict=True):
+            server.wait(seconds)
+            pod.renew()
+    pods[0].lead(40)
+    found = account(follow_log(server), server.now)
+    assert "identity-shared" in {one.check for one in found.findings}
+    assert "in two rhythms" not in text(found)

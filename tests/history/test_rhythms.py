@@ -26,6 +26,32 @@ def test_two_rhythms_are_told_from_twelve_renewals_on(pair: tuple[float, float])
     assert not make_renewals(*pair * 4).is_doubled
 
 
+@pytest.mark.parametrize(
+    ("intervals", "seconds"),
+    [
+        ([2] * 12, None),
+        ([2] * 5 + [0.3, 1.7] * 6, (10, 22)),
+        ([2] * 5 + [0.3, 1.7] * 6 + [2] * 20, (10, 22)),
+        ([0.3, 1.7] * 6 + [2] * 12 + [0.5, 1.5] * 7, (36.5, 50)),
+        ([0.3], None),
+    ],
+    ids=["one rhythm", "two since then", "two for a while", "two again", "a single interval"],
+)
+def test_when_there_were_two_rhythms_is_remembered(intervals: list[float], seconds: tuple[float, float] | None) -> None:
+    found = make_renewals(*intervals).two_rhythms
+    assert (found and (found.start / SECOND, found.end / SECOND)) == seconds
+
+
+def test_two_rhythms_by_a_clock_of_writers_are_not_dated() -> None:
+    renewals, at = Renewals(), 0
+    renewals.restart(at, is_claimed=True)
+    for interval in [0.3, 1.7] * 6:
+        at += int(interval * SECOND)
+        renewals.add(at, is_claimed=True)
+    assert renewals.is_doubled
+    assert renewals.two_rhythms is None
+
+
 @given(st.lists(st.floats(1.7, 2.4), min_size=10, max_size=40))
 def test_one_rhythm_with_jitter_is_not_two(intervals: list[float]) -> None:
     assert not make_renewals(*intervals).is_doubled

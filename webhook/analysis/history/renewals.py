@@ -84,6 +84,17 @@ class Silence(Struct, frozen=True):
         return self.length + self.doubt
 
 
+class TwoRhythms(Struct, frozen=True):
+    """A time in which intervals alternated, in microseconds: those of two electors that each renew at a steady rate."""
+
+    start: int
+    end: int
+    intervals: tuple[int, int]
+    """The last two, the longer one first."""
+    tenure_number: int
+    """In which tenure they ended, counted from 1."""
+
+
 class Renewals(Struct):
     """The renewals of one lease, as they go by."""
 
@@ -109,6 +120,8 @@ class Renewals(Struct):
     """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
     is_last_claimed: bool = False
     """Only the clock of its writer dates the last one."""
+    two_rhythms: TwoRhythms | None = None
+    """The latest time in which its intervals alternated; None if they never did."""
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
@@ -148,8 +161,20 @@ class Renewals(Struct):
             self._usual = None
         self._take_early()
         self._relearn()
+        if not is_claimed:
+            self._note_two_rhythms(self.last, at)
         self.restart(at)
         return gap if is_silence else None
+
+    def _note_two_rhythms(self, before: int, at: int) -> None:
+        """Note if two electors seem to renew the lease until this renewal, which followed the one at `before`."""
+        # Most leases are renewed at a steady rate, which two intervals show.
+        shorter, longer = sorted((self.latest[-1], self.latest[-2])) if len(self.latest) > 1 else (1, 1)
+        if 3 * shorter >= 2 * longer or not self.is_doubled:
+            return
+        known = self.two_rhythms
+        start = known.start if known is not None and known.end == before else at - sum(self.latest) + self.latest[0]
+        self.two_rhythms = TwoRhythms(start, at, (longer, shorter), self.tenure_count)
 
     def _take_early(self) -> None:
         """Take in the renewals that were read before it was known what is usual, once it is."""

@@ -26,6 +26,7 @@ from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
+from webhook.analysis.claims.findings.past_rhythms import find_past_rhythms
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
@@ -91,7 +92,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
-    beside += _list_deleted_waiter(account)
+    beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
     beside += [*_list_work_after_releases(account), *_list_idle_times(account)]
     found = sorted(
@@ -147,6 +148,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_deleted_waiter(account),
         *_list_paused(account),
         *_list_single_readers(account),
+        *_list_past_rhythms(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
     shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
@@ -222,6 +224,12 @@ def _list_single_readers(account: Account) -> list[_Event]:
     """Return that pods read the lease once, found it held, and asked no more."""
     found = find_single_readers(account)
     return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_past_rhythms(account: Account) -> list[_Event]:
+    """Return until when two electors seem to have renewed the lease in turn."""
+    found = find_past_rhythms(account.history)
+    return [] if found is None else [(found.rhythms.start, found.describe(account.now))]
 
 
 def _list_telling_pod_events(account: Account) -> list[_Event]:
