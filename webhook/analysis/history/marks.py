@@ -25,14 +25,14 @@ class MarkedLease(Struct, frozen=True, gc=False):
     """False if the input does not say when: then it was at `at` or later."""
 
 
-def find_marks(before: Lease, after: Lease, *, is_written_by_known: bool) -> Iterator[Mark]:
+def find_marks(before: Lease, after: Lease, *, is_by_other: bool) -> Iterator[Mark]:
     """Yield the labels and annotations that are new, or have another value.
 
-    Holders keep notes in annotations: where it is not known who wrote, only labels count.
+    Holders keep notes in annotations: unless something shows, or hints, that another one wrote, only labels count.
     """
     old, new = before.metadata, after.metadata
     yield from _compare("label", old.labels, new.labels)
-    if is_written_by_known:
+    if is_by_other:
         yield from _compare("annotation", old.annotations, new.annotations)
 
 

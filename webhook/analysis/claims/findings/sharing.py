@@ -18,6 +18,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_writers,
 )
 from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
+from webhook.analysis.claims.evidence.manager_runs import describe_annotation
 from webhook.analysis.claims.evidence.workload_names import find_deployment
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
@@ -148,9 +149,11 @@ def _describe_one_in_place(history: LeaseHistory, tenure: Tenure, now: int) -> s
             first, last, start, end = (
                 format_clock(one, now) for one in (other.first, other.last, silence.start, silence.end)
             )
+            mark = describe_annotation(history, lambda one: sharers[0].is_same(one.writer))
+            times = f"{format_count(other.count, 'renewal')}{mark}"
             return (
                 f"from {first} to {last} {describe_writer(sharers[0])} renewed it as {format_name(tenure.holder)} "
-                f"({format_count(other.count, 'renewal')}), while {describe_writer(own)} did not, from {start} to {end}"
+                f"({times}), while {describe_writer(own)} did not, from {start} to {end}"
             )
     return ""
 

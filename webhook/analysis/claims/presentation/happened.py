@@ -14,6 +14,7 @@ from webhook.analysis.claims.evidence.api_servers import describe_end
 from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.manager_runs import describe_manager_run, find_manager_run
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.evidence.related_writes import (
     describe_related_write,
@@ -92,7 +93,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_single_readers(account),
     ]
-    beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account)]
+    beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
     beside += [*_list_work_after_releases(account), *_list_idle_times(account)]
     found = sorted(
@@ -149,6 +150,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_paused(account),
         *_list_single_readers(account),
         *_list_past_rhythms(account),
+        *_list_manager_runs(account)[-1:],
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
     shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
@@ -224,6 +226,12 @@ def _list_single_readers(account: Account) -> list[_Event]:
     """Return that pods read the lease once, found it held, and asked no more."""
     found = find_single_readers(account)
     return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_manager_runs(account: Account) -> list[_Event]:
+    """Return that holders were renewed under another field manager, where nothing shows by whom."""
+    found = (find_manager_run(one) for one in account.history.tenures)
+    return [(one.first, describe_manager_run(account.history, one, account.now)) for one in found if one is not None]
 
 
 def _list_past_rhythms(account: Account) -> list[_Event]:

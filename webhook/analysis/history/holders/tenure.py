@@ -15,6 +15,7 @@ from webhook.analysis.history.holders.beginning import Beginning, RequestsBefore
 from webhook.analysis.history.holders.clock import HolderClock, SetBack, find_set_back
 from webhook.analysis.history.holders.deletion import DeletionOfHeld
 from webhook.analysis.history.holders.duration import HeldDuration
+from webhook.analysis.history.holders.manager_run import ManagerRun, follow_manager
 from webhook.analysis.history.holders.processes import MIN_RENEWALS, HolderProcesses, OtherProcess
 from webhook.analysis.history.holders.removal import Removal
 from webhook.analysis.history.holders.renewal_by_other import RenewalByOther
@@ -82,6 +83,8 @@ class Tenure(Struct):
     """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     manager: str = ""
     """The field manager of its last renewal."""
+    manager_run: ManagerRun | None = None
+    """Its latest renewals under another field manager than those before; None if there were none."""
     clock: HolderClock = HolderClock()
     set_back: SetBack | None = None
     """The latest of its renewals that moved renewTime back; None if none did."""
@@ -293,8 +296,10 @@ class Tenure(Struct):
         """Return whether the field manager of a renewal is known to differ from that of the renewal before."""
         return self.manager != "" and manager not in {"", self.manager}
 
-    def follow_manager(self, manager: str) -> None:
-        """Remember the field manager of a renewal, if it is known."""
+    def follow_manager(self, manager: str, at: int) -> None:
+        """Remember the field manager of a renewal at an instant, if it is known."""
+        if self.manager_run is not None or self.has_other_manager(manager):
+            self.manager_run = follow_manager(self.manager_run, self.manager, manager, at)
         self.manager = manager or self.manager
 
     def measure_clock(self, ahead: int | None, skew: int) -> None:

@@ -102,7 +102,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     manager = _find_manager(history)
     if not (writer and writer.user):
         tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
-        tenure.follow_manager(manager)
+        tenure.follow_manager(manager, at)
     is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
     if is_first and tenure.is_chosen and tenure.leaderless is not None:
         # The API server chose it; that it leads is known from its own first renewal.

@@ -110,6 +110,6 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
         tenure.note_manager(before.manager)
         manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
-        tenure.follow_manager(manager)
+        tenure.follow_manager(manager, at)
     tenure.begin_unseen()
     return tenure

@@ -317,5 +317,8 @@ def _note_marks(step: Step, state: NextState, before: Lease) -> None:
     tenure = history.current_tenure
     if tenure is None or (writer is not None and tenure.is_by(writer)):
         return
-    found = find_marks(before, state.lease, is_written_by_known=writer is not None)
+    # Who renews under another field manager than before need not be the holder.
+    run = tenure.manager_run
+    is_other = run is not None and not run.is_over and run.last == state.at
+    found = find_marks(before, state.lease, is_by_other=writer is not None or is_other)
     history.marks.extend(MarkedLease(state.at, one, writer, is_dated=step.write.is_dated) for one in found)
