@@ -503,3 +503,19 @@ def test_writes_that_a_second_log_has_without_objects_are_not_said_to_be_lacking
     output = text(explain_server(server))
     assert "the input does not show what all writes from then until 11:07:06Z changed" in output
     assert "the input lacks writes" not in output
+
+
+def test_a_chosen_holder_renews_a_lease_that_was_created_again_as_late_as_it_does() -> None:
+    server, _ = start_coordinated()
+    spec = server.leases["shop/db"]["spec"]
+    server.wait(60)
+    server.delete("shop/db")
+    server.wait(0.5)
+    now = server.elector("b", "shop/db")._time()
+    chosen = {"holderIdentity": "b_1", "acquireTime": now, "renewTime": now}
+    server.write("shop/db", spec | chosen, "kube-apiserver", API_SERVER, "")
+    server.wait(1.8)
+    server.elector("b", "shop/db").renew(strategy=STRATEGY)
+    output = text(explain_server(server))
+    assert "the API server chose b_1; b_1 first renewed it up to 2.3 s later" in output
+    assert "chose b_1; not renewed" not in output

@@ -50,6 +50,20 @@ def test_the_static_pods_of_both_last_holders_are_told_of() -> None:
     assert "kubectl -n shop get pods,events" in output
 
 
+def test_a_mirror_pod_that_a_person_deleted_says_nothing_of_a_manifest() -> None:
+    server = FakeServer()
+    holder, mail = server.elector("cp-1", "shop/db", user=USER, pod=""), server.elector("mail-0", "shop/mail")
+    holder.identity = f"cp-1_{UUID}"
+    together(20, holder, mail)
+    for user in ("dmitri", "system:node:cp-1"):
+        server.delete_pod("db-cp-1", put("user.username", user))
+        together(2, holder, mail)
+    (line,) = (line for line in list_lines(server) if "static pod" in line)
+    who = "pod db-cp-1, named for this lease and the node of its holder, was deleted by dmitri"
+    assert line.startswith(who)
+    assert line.endswith("if it is a static pod, its process runs on, and its kubelet shows it again")
+
+
 def test_while_another_asks_for_the_lease_that_one_may_take_it() -> None:
     server = lose_manifests(asks=True)
     assert "The pod of its last holder was deleted" not in text(account(follow_log(server), server.now))

@@ -199,7 +199,7 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     bound = format_length(tenure.leaderless) if is_exact else format_bound(tenure.leaderless)
     if before is not None and before.kept_until > before.last_renewal:
         return f"; {previous} itself had not renewed it for {bound}"
-    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
+    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED, Handover.DELETED} and not is_removed
     if is_free and tenure.is_chosen and tenure.processes.renewals:
         return f"; {format_name(tenure.holder)} first renewed it {bound} later"
     is_as_written = before is not None and before.was_left_as_written and before.kept_until >= before.since

@@ -25,6 +25,8 @@ from webhook.kubernetes.request import NODE_USER, TAINT_EVICTORS
 from webhook.kubernetes.times import SECOND, format_length
 
 _LONG: Final = 5 * SECOND
+_CONFIRMED_WITHIN: Final = 60 * SECOND
+"""A kubelet confirms the deletion of a mirror pod when it syncs its pods next, after a minute at the latest."""
 
 
 class HolderPodDeletion(Struct, frozen=True):
@@ -42,9 +44,7 @@ class HolderPodDeletion(Struct, frozen=True):
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
         did = "held" if self.tenure.processes.is_process_known else "renewed"
         if self.is_mirror:
-            # Its kubelet deletes that if the manifest of a static pod is removed, or another one.
-            pod = f"pod {format_name(self.deletion.name)}, named for this lease and the node of its holder"
-            return f"{pod}, was deleted by the kubelet there, as when the manifest of a static pod is removed"
+            return self._describe_mirror_deletion()
         did = "wrote" if self.tenure.is_stand_in else did
         # Whether it was still named by then is not known.
         is_later = not self.tenure.is_end_dated and self.deletion.at > (self.tenure.until or self.deletion.at)
@@ -56,6 +56,15 @@ class HolderPodDeletion(Struct, frozen=True):
         why = ", as is a pod that does not tolerate a taint of its node" if self.is_by_taint else ""
         how = f"{name_deletion(self.deletion)}{by}{why}{describe_grace(self.deletion)}"
         return f"{pod}, was {how}{doubt}{self._describe_last_work()}"
+
+    def _describe_mirror_deletion(self) -> str:
+        """Say who deleted a mirror pod: its kubelet does if the manifest of the static pod is removed."""
+        pod = f"pod {format_name(self.deletion.name)}, named for this lease and the node of its holder"
+        if is_by_kubelet(self.deletion):
+            return f"{pod}, was deleted by the kubelet there, as when the manifest of a static pod is removed"
+        doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
+        by = f"{name_deletion(self.deletion)}{describe_by_writer(self.deletion.writer)}"
+        return f"{pod}, was {by}{doubt}: if it is a static pod, its process runs on, and its kubelet shows it again"
 
     def _describe_last_work(self) -> str:
         """Say for how long its process went on, as the end of a clause: it may, until its time to end is over."""
@@ -95,18 +104,22 @@ def find_holder_pod_deletions(
 def _find_mirror_deletion(
     histories: ClusterHistory, history: LeaseHistory, tenure: Tenure, now: int
 ) -> Iterator[HolderPodDeletion]:
-    """Yield the last deletion by a kubelet of the static pod that a holder without a token of a pod most likely is.
+    """Yield the last deletion of the static pod that a holder without a token of a pod most likely is.
 
     A static pod has the name in its manifest and that of its node, and electors of the control plane name that node.
+    A kubelet confirms a deletion by another one, and then no manifest need have been removed.
     """
     own, node = tenure.processes.own, find_named_pod(tenure.holder)
     if own is None or own.pod or own.uid or not node or tenure.is_stand_in:
         return
     until, kubelet = now if tenure.until is None else min(now, tenure.until + SECOND), f"{NODE_USER}{node}"
     found = histories.deleted_pods.list_deletions_of(history.namespace, f"{history.name}-{node}", "")
-    its = [one for one in found if is_by_kubelet(one) and one.writer.user == kubelet]
-    within = [one for one in its if tenure.since <= one.at <= until]
-    yield from (HolderPodDeletion(tenure, one, is_mirror=True) for one in within[-1:])
+    within = [one for one in found if tenure.since <= one.at <= until]
+    confirmed = next((one for one in reversed(within) if one.writer.user == kubelet), None)
+    if confirmed is None:
+        return
+    asked = [one for one in within if not is_by_kubelet(one) and 0 <= confirmed.at - one.at <= _CONFIRMED_WITHIN]
+    yield HolderPodDeletion(tenure, asked[-1] if asked else confirmed, is_mirror=True)
 
 
 def _is_gone_by(
