@@ -121,7 +121,7 @@ def test_the_latest_reason_of_each_user_and_verb_counts_and_of_many_the_first_ar
     grants = histories.leases["shop", "db"].requests.grants
     found = grants.find(USER, "update")
     assert found is not None
-    assert found[0] == Binding("RoleBinding", "shop", "db")
+    assert found.binding == Binding("RoleBinding", "shop", "db")
     assert grants.find(USER, "get") is None
     kept = Grants()
     server, (db, *_) = shop()
@@ -147,7 +147,7 @@ def test_of_requests_that_were_answered_in_another_order_the_one_received_last_c
     server.log[-1]["annotations"] = {"authorization.k8s.io/reason": BY_OTHER}
     found = follow_log(server).leases["shop", "db"].requests.grants.find(USER, "update")
     assert found is not None
-    assert (found[0].name, found[1] < server.now - 1 * SECOND) == ("db", True)
+    assert (found.binding.name, found.at < server.now - 1 * SECOND) == ("db", True)
 
 
 def test_a_log_without_objects_says_what_its_last_writer_was_refused() -> None:
@@ -203,3 +203,56 @@ def test_reads_of_a_user_without_pods_are_those_of_a_user() -> None:
             admin.fail(403, FORBIDDEN.replace(USER, "admin").format(verb), verb=verb)
     admin.lead(20)
     assert "; 8 reads by admin until 11:07:16Z likewise" in explain(server)
+
+
+BY_DEBUG = "RBAC: allowed by {} of {} to {}"
+
+
+def steal_by_grant(kind: str, name: str, *, binding: str, role: str, subject: str = 'User "mallory"') -> FakeServer:
+    """A stranger takes the lease, as what was created before allows; it is deleted afterwards."""
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    names = {"objectRef.name": name, "objectRef.namespace": "" if kind.startswith("cluster") else "shop"}
+    tweaks = [put(path, value) for path, value in names.items()]
+    log_write(server, kind, RIGHTS, put("verb", "create"), *tweaks)
+    server.wait(4)
+    thief = server.elector("thief", "shop/db", user="mallory", pod="")
+    thief.take()
+    server.log[-1]["annotations"] = {"authorization.k8s.io/reason": BY_DEBUG.format(binding, role, subject)}
+    server.wait(2)
+    log_write(server, kind, RIGHTS, put("verb", "delete"), *tweaks)
+    together(10, thief, mail, cart)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place"),
+    [
+        ("clusterrolebindings", "debug", "ClusterRoleBinding debug"),
+        ("clusterroles", "ops", "ClusterRole ops"),
+    ],
+)
+def test_what_let_a_stranger_take_the_lease_is_told(kind: str, name: str, place: str) -> None:
+    server = steal_by_grant(
+        kind,
+        name,
+        binding='ClusterRoleBinding "debug"',
+        role='ClusterRole "ops"',
+        subject='Group "system:unauthenticated"',
+    )
+    output = explain(server)
+    assert f"{place} was created by alice@example.org" in output
+    assert f"{place} was deleted by alice@example.org" in output
+    allowed = "ClusterRoleBinding debug gave group system:unauthenticated the right. To see who else has it:"
+    assert allowed in advise(account(follow_log(server), server.now))
+
+
+def test_of_a_role_in_a_namespace_the_binding_is_named_with_it() -> None:
+    server = steal_by_grant("roles", "ops", binding='RoleBinding "debug/shop"', role='Role "ops"')
+    assert "Role shop/ops was created by alice@example.org" in explain(server)
+    assert "RoleBinding shop/debug gave it the right." in advise(account(follow_log(server), server.now))
+
+
+def test_a_binding_that_allowed_no_stranger_to_write_is_left_out() -> None:
+    server = steal_by_grant("clusterrolebindings", "other", binding='ClusterRoleBinding "debug"', role='Role "ops"')
+    assert "ClusterRoleBinding other" not in explain(server)

@@ -272,8 +272,8 @@ def _advise_on_rights_that_are_back(history: LeaseHistory, refusal: Refusal, ver
         place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
         return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
     found = history.requests.grants.find(refusal.writer.user, verb)
-    if found is not None and found[1] > refusal.at:
-        binding = found[0]
+    if found is not None and found.at > refusal.at:
+        binding = found.binding
         sentence = (
             f"{who} has written the lease since, as {binding.kind} {format_name(binding.name)} allows. "
             "To see that, and which field managers wrote it:"

@@ -31,6 +31,7 @@ from webhook.analysis.claims.evidence.owners import (
     name_present_owners,
 )
 from webhook.analysis.claims.words import describe_user, format_name
+from webhook.analysis.history.audit_log.grants import Grant
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
@@ -63,9 +64,19 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
         )
     if not writer.user or _is_user_of_electors(history, writer):
         return advise_on_user_of_electors(sentence, history, writer)
-    return Advice(
-        f"{sentence} To see what gives {format_name(writer.name)} the right:", make_command_for_writers(history)
-    )
+    grant = history.requests.grants.find_to_write(writer.user)
+    if grant is None:
+        sentence += f" To see what gives {format_name(writer.name)} the right:"
+    else:
+        sentence += f" {_describe_grant(grant)} the right. To see who else has it:"
+    return Advice(sentence, make_command_for_writers(history))
+
+
+def _describe_grant(grant: Grant) -> str:
+    """`RoleBinding shop/db gave it`, as an API server names the binding when it allows a request."""
+    place = f"{format_name(grant.binding.namespace)}/" if grant.binding.namespace else ""
+    whom = f"group {format_name(grant.group)}" if grant.group else "it"
+    return f"{grant.binding.kind} {place}{format_name(grant.binding.name)} gave {whom}"
 
 
 def describe_revocation(history: LeaseHistory, who: Writer, *, is_address_told: bool = False) -> str:

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
+from webhook.analysis.claims.evidence.foreign_writes import find_foreign_write
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
-from webhook.analysis.history.audit_log.grants import Binding
+from webhook.analysis.history.audit_log.grants import Binding, Grant
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusal, RefusedBy
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -191,7 +192,7 @@ def has_granted(write: RelatedWrite, history: LeaseHistory) -> bool:
     refused = (one for one in history.requests.refusals if one.by is RefusedBy.RIGHTS and one.received > write.at)
     lacked = {(one.writer.user, one.lacked_verb) for one in refused if one.received - write.at <= _NEAR}
     grants = (history.requests.grants.find(*one) for one in lacked)
-    return any(one is not None and one[0] == binding and one[1] <= write.at + _UNTIL_KNOWN for one in grants)
+    return any(one is not None and one.binding == binding and one.at <= write.at + _UNTIL_KNOWN for one in grants)
 
 
 def _is_of_same(write: RelatedWrite, other: RelatedWrite) -> bool:
@@ -218,6 +219,15 @@ class _Scene(Struct, frozen=True, dict=True):
         return {kind: list(_find_runs(self.history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
 
     @cached_property
+    def foreign_grants(self) -> Sequence[Grant]:
+        """What allowed users to write who removed a holder that was another user's, or replaced it."""
+        history = self.history
+        writers = (who for one in history.tenures for who in (one.processes.taken_by, one.removal.writer) if who)
+        users = sorted({one.user for one in writers})
+        grants = (history.requests.grants.find_to_write(one) for one in users if find_foreign_write(history, one))
+        return [one for one in grants if one is not None]
+
+    @cached_property
     def silences(self) -> Sequence[_Silence]:
         """The times in which the lease was not renewed."""
         return list(_find_silences(self.history))
@@ -230,6 +240,20 @@ class _Scene(Struct, frozen=True, dict=True):
 def _may_explain_refusals(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether an object may have refused what was asked for the lease, or granted it."""
     return scene.is_here(write) and _may_explain(write, scene.runs.get(write.kind, ()))
+
+
+def _has_let_stranger_write(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a write is about the binding, or its role, by which a stranger could write the lease."""
+    place = write.kind, write.namespace, write.name
+    return write.kind in _RIGHTS and any(
+        place in ((one.binding.kind, one.binding.namespace, one.binding.name), _place_role(one))
+        for one in scene.foreign_grants
+    )
+
+
+def _place_role(grant: Grant) -> tuple[str, str, str]:
+    kind, name = grant.role
+    return kind, grant.binding.namespace if kind == "Role" else "", name
 
 
 def _may_help(write: RelatedWrite, scene: _Scene) -> bool:
@@ -532,6 +556,7 @@ _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _is_debugged_holder,
     _may_be_of_chooser,
     _may_explain_refusals,
+    _has_let_stranger_write,
     _may_help,
     _may_have_taken_token,
     _may_explain_silence,
