@@ -7,13 +7,21 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.claims.test_candidates import candidate
 from tests.claims.test_coordinated import start_coordinated
+from tests.claims.test_related_writes import RIGHTS, log_write
+from tests.factories import put
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import advise, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import Account
+from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
+from webhook.analysis.history.elections import refused_candidates
 from webhook.kubernetes.times import format_micro_time, format_time
 
 INVALID = 'LeaseCandidate.coordination.k8s.io "b" is invalid: spec.binaryVersion: Invalid value: "1.9"'
 USER = "system:serviceaccount:shop:db"
+FORBIDDEN = (
+    f'leasecandidates.coordination.k8s.io "b" is forbidden: User "{USER}" cannot {{}} resource "leasecandidates"'
+)
+NOT_THERE = 'leasecandidates.coordination.k8s.io "b" not found'
 
 
 def write(server: FakeServer, pod: str, code: int, message: str = INVALID, user: str = USER, **more: Any) -> None:
@@ -104,7 +112,69 @@ def test_a_candidate_that_was_stored_later_is_refused_no_longer() -> None:
     server.wait(1)
     write(server, "b", 201)
     server.log[-1]["responseObject"] = candidate()
-    assert "LeaseCandidate" not in text(explain(server))
+    output = text(explain(server))
+    assert (
+        "4 requests of pod b for LeaseCandidates refused with 422, the last one at 11:07:24Z, and none" in output
+    )
+    assert "write-refused" not in output
+
+
+def refuse_reads(*, pods: tuple[str, ...] = ("b",), until: dict[str, Any] | None = None) -> FakeServer:
+    """Pods that may not read their LeaseCandidates; `until` is the answer to the last read of each."""
+    message = FORBIDDEN.format("get")
+    server = refuse(*pods, code=403, message=message, verb="get")
+    if until is not None:
+        for pod in pods:
+            server.wait(1)
+            write(server, pod, verb="get", **until)
+    return server
+
+
+def test_who_may_not_read_its_candidate_does_not_try_to_store_one() -> None:
+    answer = explain(refuse_reads(pods=("b", "c")))
+    (claim,) = (one for one in answer.findings if one.check == "read-refused")
+    assert "8 reads of LeaseCandidates for it, by shop/db from pod b and shop/db from pod c, refused" in claim.message
+    assert "kubectl auth can-i get leasecandidates.coordination.k8s.io -n shop" in advise(answer)
+
+
+def test_of_a_process_that_also_writes_only_the_refused_writes_count() -> None:
+    server = refuse_reads()
+    write(server, "b", 403, FORBIDDEN.format("create"))
+    checks = [one.check for one in explain(server).findings]
+    assert ("write-refused" in checks, "read-refused" in checks) == (True, False)
+
+
+@pytest.mark.parametrize("code", [200, 404])
+def test_reads_that_are_allowed_again_end_the_refusals(code: int) -> None:
+    server = refuse_reads(until={"code": code, "message": "" if code == 200 else NOT_THERE})
+    output = text(explain(server))
+    assert (
+        "4 requests of pod b for LeaseCandidates refused with 403, the last one at 11:07:24Z, and none" in output
+    )
+    assert "read-refused" not in output
+
+
+def test_an_api_server_that_does_not_serve_candidates_shows_no_right_to_read_them() -> None:
+    server = refuse_reads(until={"code": 404, "message": UNKNOWN_RESOURCE})
+    assert "read-refused" in {one.check for one in explain(server).findings}
+
+
+def test_a_role_that_ended_the_refusals_of_candidates_is_told() -> None:
+    server = refuse_reads()
+    server.wait(1)
+    log_write(server, "roles", RIGHTS, put("verb", "patch"))
+    write(server, "b", 404, NOT_THERE, verb="get")
+    assert "Role shop/db was updated by alice@example.org" in text(explain(server))
+
+
+def test_of_many_candidates_that_are_accepted_the_latest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refused_candidates, "MAX_REFUSED", 2)
+    server = refuse()
+    for pod in ("b", "c", "d"):
+        server.elector(pod, "shop/db").ask()
+        write(server, pod, 403, FORBIDDEN.format("get"), verb="get")
+        write(server, pod, 404, NOT_THERE, verb="get")
+    assert "2 requests of pod c and pod d for LeaseCandidates refused" in text(explain(server))
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     refused = [
         one
-        for one in facts.requests
+        for one in (*facts.requests, *facts.candidate_requests)
         if one.refused and one.verb == "get" and begin <= one.answered and one.received <= end
     ]
     by = claim.get("by") or {}

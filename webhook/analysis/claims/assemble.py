@@ -49,8 +49,15 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     surroundings = find_surroundings(histories, history, status, now, doubt)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
     writes = histories.list_related_writes()
+    election = find_election_facts(histories, history, askers, now)
     related = find_related_writes(
-        writes, history, unshown, refused_pods=refused_pods, failing=pods.failing, deletions=pods.deletions
+        writes,
+        history,
+        unshown,
+        refused_pods=refused_pods,
+        failing=pods.failing,
+        deletions=pods.deletions,
+        candidates=(*election.accepted_candidates, *election.refused_candidates),
     )
     runs_on = cause is not None and cause.runs_on
     subject = _make_subject(histories, history, status, now, seen_until=seen_until, runs_on=runs_on)
@@ -74,7 +81,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         unshown_duration=unshown,
         surroundings=surroundings,
         pods=pods,
-        election=find_election_facts(histories, history, askers, now),
+        election=election,
         coverage=find_input_coverage(histories, history, now),
     )
 

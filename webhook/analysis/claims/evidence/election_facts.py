@@ -1,5 +1,6 @@
 """Facts about the election of a lease from other objects: its LeaseCandidates, their pings, and Events."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -29,6 +30,8 @@ class ElectionFacts(Struct, frozen=True):
     """The names of its LeaseCandidates that were deleted, and are not known to exist again."""
     refused_candidates: tuple[RefusedCandidate, ...] = ()
     """LeaseCandidates for it that an API server refused, and has not stored since."""
+    accepted_candidates: tuple[RefusedCandidate, ...] = ()
+    """LeaseCandidates for it that an API server had refused until it did not any longer."""
     other_candidates: OtherCandidates | None = None
     """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
     unanswered: UnansweredPing | None = None
@@ -73,6 +76,7 @@ def find_election_facts(
         candidate_events=candidates,
         missing_candidates=frozenset(deleted),
         refused_candidates=list_refused_candidates(histories, history),
+        accepted_candidates=list_accepted_candidates(histories, history),
         other_candidates=find_other_candidates(histories, history, askers),
         unanswered=find_unanswered_ping(histories, history),
         change_of_chooser=find_change_of_chooser(histories, history),
@@ -85,15 +89,31 @@ def find_election_facts(
 
 
 def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
-    """Return those for a lease, and for which no later write of the same process was stored, the last one last.
+    """Return those for a lease, and for which no later request of the same process was answered, the last one last.
 
     What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
     """
     found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
+    return _select_of_electors(found, history)
+
+
+def list_accepted_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
+    """Return those for a lease that were not refused any longer in the end, the last one last."""
+    found = histories.refused_candidates.list_ended(history.namespace, history.name, history.requests.accounts)
+    return _select_of_electors(found, history)
+
+
+def _select_of_electors(found: Sequence[RefusedCandidate], history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
+    """Return those of users that held the lease or asked for it; of one process only its writes, if there are any."""
     if not found:
         return ()
     users = _list_users_of_holders(history) | history.requests.users
-    of_electors = (one for one in found if one.writer.user in users or not users)
+    writers = {one.writer for one in found if not one.last.is_read}
+    of_electors = (
+        one
+        for one in found
+        if (one.writer.user in users or not users) and not (one.last.is_read and one.writer in writers)
+    )
     return tuple(sorted(of_electors, key=lambda one: one.last.at))
 
 

@@ -18,6 +18,7 @@ from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, fo
 from webhook.analysis.history.audit_log.grants import Binding, Grant
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusal, RefusedBy
+from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
@@ -136,19 +137,20 @@ def find_related_writes(
     refused_pods: Sequence[PodRequest],
     failing: Sequence[FailingRun],
     deletions: Sequence[HolderPodDeletion] = (),
+    candidates: Sequence[RefusedCandidate] = (),
 ) -> Iterator[RelatedWrite]:
     """Yield the writes that may have to do with what happened to a lease, in the order of time.
 
     `unshown` is the takeover that casts doubt on how long the lease lasts, in a log of requests.
     `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders,
-    and `deletions` are those of their pods.
+    `deletions` are those of their pods, and `candidates` are LeaseCandidates for it that were refused.
     """
     processes = _list_processes(history)
     accounts = (UserInfo(one.user).service_account for one in processes)
     # Each lease of an input asks this, and most writes are of other namespaces.
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
-    scene = _Scene(history, near, processes, refused_pods, failing, unshown, deletions)
+    scene = _Scene(history, near, processes, refused_pods, failing, unshown, deletions, candidates)
     missing = _find_missing(near, history)
     for write in near:
         # If the rights were of a role that was deleted, as the answers say, no other role matters.
@@ -211,12 +213,18 @@ class _Scene(Struct, frozen=True, dict=True):
     failing: Sequence[FailingRun]
     unshown: UnshownDuration | None
     deletions: Sequence[HolderPodDeletion] = ()
+    candidates: Sequence[RefusedCandidate] = ()
 
     @cached_property
     def runs(self) -> Mapping[str, Sequence[_Run]]:
         """The runs of refusals that a kind of object may have to do with, by kind."""
-        kinds = {one.kind for one in self.near if one.namespace in {"", self.history.namespace}}
-        return {kind: list(_find_runs(self.history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
+        kinds = {one.kind for one in self.near if one.namespace in {"", self.history.namespace}} & _REFUSALS_OF.keys()
+        return {kind: [*_find_runs(self.history, _REFUSALS_OF[kind]), *self._find_runs(kind)] for kind in kinds}
+
+    def _find_runs(self, kind: str) -> Iterator[_Run]:
+        """Yield the runs of refused LeaseCandidates that a kind of object may have to do with."""
+        is_like = _REFUSALS_OF[kind]
+        yield from ((one.first, one.last.at) for one in self.candidates if is_like(one.last))
 
     @cached_property
     def foreign_grants(self) -> Sequence[Grant]:

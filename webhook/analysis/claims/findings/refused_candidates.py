@@ -18,26 +18,34 @@ from webhook.findings import Severity
 from webhook.kubernetes.times import MINUTE
 from webhook.text.commands import make_kubectl_prefix, quote_name
 
+_AMONG_STORED: Final = "an API server chooses only among those that are stored"
 _ONGOING: Final = 1 * MINUTE
 """Who is refused tries again after a few seconds, and later and later."""
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 
 
 def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
-    """Yield one claim about all of them, if there are any."""
+    """Yield one claim about the writes, and one about the reads of who did not try to write, if there are any."""
     found = list_refused_candidates(histories, history)
-    if not found:
-        return
+    for check, what, is_read in (("write-refused", "write", False), ("read-refused", "read", True)):
+        of_kind = [one for one in found if one.last.is_read is is_read]
+        if of_kind:
+            yield _claim_refusals(history, of_kind, now, check=check, what=what)
+
+
+def _claim_refusals(
+    history: LeaseHistory, found: Sequence[RefusedCandidate], now: int, *, check: str, what: str
+) -> Claim:
     last, number = found[-1].last, sum(one.count for one in found)
     codes = " and ".join(map(str, sorted({one.last.code for one in found})))
     message = (
-        f"{format_count(number, 'write')} of LeaseCandidates for it, by {_describe_writers(found)}, refused with "
-        f"{codes}, the last one at {format_clock(last.at, now)}: an API server chooses only among those that are stored"
+        f"{format_count(number, what)} of LeaseCandidates for it, by {_describe_writers(found)}, refused with "
+        f"{codes}, the last one at {format_clock(last.at, now)}: {_AMONG_STORED}"
     )
     message += f". Its answer: {last.message}" if last.message else ""
-    yield make_claim(
+    return make_claim(
         history,
-        "write-refused",
+        check,
         Severity.WARNING,
         message,
         advise_on_refused_candidates(found),
@@ -53,12 +61,22 @@ def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, no
     )
 
 
+def describe_accepted_candidates(found: Sequence[RefusedCandidate], now: int) -> str:
+    """Say until when LeaseCandidates were refused that were not any longer in the end."""
+    number, last = sum(one.count for one in found), found[-1].last
+    codes = " and ".join(map(str, sorted({one.last.code for one in found})))
+    return (
+        f"{format_count(number, 'request')} of {name_refused(found)} for LeaseCandidates refused with {codes}, the last "
+        f"one at {format_clock(last.at, now)}, and none after that: {_AMONG_STORED}"
+    )
+
+
 def advise_on_refused_candidates(found: Sequence[RefusedCandidate]) -> Advice:
     """Return what to do so that they are accepted, by who refused the latest one."""
     last = found[-1].last
     sentence = f"Without a stored LeaseCandidate, {name_refused(found)} cannot be chosen."
     if last.by is RefusedBy.RIGHTS:
-        verb = "create" if last.is_creation else "update"
+        verb = last.lacked_verb or ("create" if last.is_creation else "update")
         options = make_options_to_act_as(last.writer.user, last.writer.groups)
         command = f"kubectl auth can-i {verb} leasecandidates.coordination.k8s.io -n {quote_name(found[-1].namespace)}"
         return Advice(f"{sentence} To see whether it may {verb} one now:", f"{command}{options}")

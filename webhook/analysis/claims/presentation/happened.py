@@ -28,6 +28,7 @@ from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.past_rhythms import find_past_rhythms
+from webhook.analysis.claims.findings.refused_candidates import describe_accepted_candidates
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
@@ -95,6 +96,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     ]
     beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
+    beside += _list_accepted_candidates(account)
     beside += [*_list_work_after_releases(account), *_list_idle_times(account)]
     found = sorted(
         [
@@ -147,6 +149,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_change_of_chooser(account),
         *_list_vain_creations(account),
         *_list_deleted_waiter(account),
+        *_list_accepted_candidates(account),
         *_list_paused(account),
         *_list_single_readers(account),
         *_list_past_rhythms(account),
@@ -208,6 +211,12 @@ def _list_vain_creations(account: Account) -> list[_Event]:
     """Return that an API server tried again and again to name a holder, in vain."""
     found = account.election.vain_creations
     return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_accepted_candidates(account: Account) -> list[_Event]:
+    """Return until when its LeaseCandidates were refused, if they were not any longer in the end."""
+    found = account.election.accepted_candidates
+    return [(found[0].first, describe_accepted_candidates(found, account.now))] if found else []
 
 
 def _list_deleted_waiter(account: Account) -> list[_Event]:

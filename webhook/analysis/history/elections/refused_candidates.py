@@ -1,21 +1,27 @@
-"""LeaseCandidates that an API server refused to store: whoever has none cannot be chosen in a coordinated election."""
+"""LeaseCandidates that an API server refused to store: whoever has none cannot be chosen in a coordinated election.
 
+A client reads its candidate first: who may not do that does not try to store one.
+"""
+
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal, RefusedBy
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Act, Observation, Writer
 
-_Key = tuple[str, Writer]
+_Key = tuple[str, Writer, bool]
+"""A namespace, a process, and whether it read."""
 
 
 class RefusedCandidate(Struct, frozen=True):
-    """The refused writes of one process to a LeaseCandidate, since it last stored one.
+    """The refused writes of one process to a LeaseCandidate, since it last stored one, or its refused reads of one.
 
     `lease` is the lease that it is for, "" if the input does not show that; `count` is how many, `last` the latest.
+    `ended` is when the same was allowed after that; None if the input does not show it.
     """
 
     namespace: str
@@ -23,6 +29,7 @@ class RefusedCandidate(Struct, frozen=True):
     count: int
     first: int
     last: Refusal
+    ended: int | None = None
 
     @property
     def writer(self) -> Writer:
@@ -34,34 +41,65 @@ class RefusedCandidates(Struct):
     """The latest ones, by namespace and process, in the order in which they were refused first."""
 
     found: dict[_Key, RefusedCandidate] = field(default_factory=dict)
+    _ended: dict[_Key, RefusedCandidate] = field(default_factory=dict)
+    """Of each process the latest, if it was not refused any longer."""
 
     def take(self, seen: Observation, lease: str) -> None:
         """Take in what was asked of a candidate of a lease; "" if that is not known."""
-        if seen.act in {Act.READ, Act.DELETED} or seen.writer is None or seen.is_dry_run:
+        if seen.act is Act.DELETED or seen.writer is None or seen.is_dry_run:
             return
-        key = (seen.namespace, seen.writer.process)
-        if seen.is_stored:
-            self.found.pop(key, None)
+        is_read = seen.act is Act.READ
+        key = (seen.namespace, seen.writer.process, is_read)
+        if seen.is_stored or (is_read and _is_not_found(seen)):
+            # Who stored one may read it, too.
+            self._end(key, seen.at)
+            if not is_read:
+                self._end((*key[:2], True), seen.at)
             return
         refusal = Refusal.from_observation(seen)
-        if refusal is None or not refusal.is_denied_write:
+        if refusal is None or not (refusal.by is RefusedBy.RIGHTS if is_read else refusal.is_denied_write):
             return
         known = self.found.get(key) or RefusedCandidate(seen.namespace, lease, 0, refusal.received, refusal)
         self.found[key] = replace(known, lease=lease or known.lease, count=known.count + 1, last=refusal)
         if len(self.found) > MAX_REFUSED:
             del self.found[next(iter(self.found))]
 
+    def _end(self, key: _Key, at: int | None) -> None:
+        """Note that a process was not refused any longer."""
+        ended = self.found.pop(key, None)
+        if ended is None:
+            return
+        self._ended[key] = replace(ended, ended=at)
+        if len(self._ended) > MAX_REFUSED:
+            del self._ended[next(iter(self._ended))]
+
     def list_for_lease(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
         """Return those for a lease; where a log does not show for which, of processes that asked for it.
 
         `askers` are the pods that did, by user.
         """
-        return tuple(
-            one
-            for one in self.found.values()
-            if one.namespace == namespace
-            and (one.lease == lease or (not one.lease and one.writer.pod in askers.get(one.writer.user, ())))
-        )
+        return _select_for_lease(self.found, namespace, lease, askers)
+
+    def list_ended(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
+        """Return those after which the same was allowed, as `list_for_lease` does."""
+        return _select_for_lease(self._ended, namespace, lease, askers)
+
+
+def _is_not_found(seen: Observation) -> bool:
+    """Return whether there was no such candidate, which is said only to who may read one."""
+    answer = seen.answer
+    return answer is not None and answer.code == NOT_FOUND and answer.message != UNKNOWN_RESOURCE
+
+
+def _select_for_lease(
+    found: Mapping[_Key, RefusedCandidate], namespace: str, lease: str, askers: dict[str, set[str]]
+) -> tuple[RefusedCandidate, ...]:
+    return tuple(
+        one
+        for one in found.values()
+        if one.namespace == namespace
+        and (one.lease == lease or (not one.lease and one.writer.pod in askers.get(one.writer.user, ())))
+    )
 
 
 MAX_REFUSED: Final = 4 * MAX_LISTED
