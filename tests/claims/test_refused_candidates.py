@@ -113,9 +113,7 @@ def test_a_candidate_that_was_stored_later_is_refused_no_longer() -> None:
     write(server, "b", 201)
     server.log[-1]["responseObject"] = candidate()
     output = text(explain(server))
-    assert (
-        "4 requests of pod b for LeaseCandidates refused with 422, the last one at 11:07:24Z, and none" in output
-    )
+    assert "4 requests of pod b for LeaseCandidates answered with 422, the last one at 11:07:24Z, and none" in output
     assert "write-refused" not in output
 
 
@@ -148,9 +146,7 @@ def test_of_a_process_that_also_writes_only_the_refused_writes_count() -> None:
 def test_reads_that_are_allowed_again_end_the_refusals(code: int) -> None:
     server = refuse_reads(until={"code": code, "message": "" if code == 200 else NOT_THERE})
     output = text(explain(server))
-    assert (
-        "4 requests of pod b for LeaseCandidates refused with 403, the last one at 11:07:24Z, and none" in output
-    )
+    assert "4 requests of pod b for LeaseCandidates answered with 403, the last one at 11:07:24Z, and none" in output
     assert "read-refused" not in output
 
 
@@ -172,9 +168,27 @@ def test_of_many_candidates_that_are_accepted_the_latest_are_remembered(monkeypa
     server = refuse()
     for pod in ("b", "c", "d"):
         server.elector(pod, "shop/db").ask()
-        write(server, pod, 403, FORBIDDEN.format("get"), verb="get")
+        for _ in range(2):
+            server.wait(4)
+            write(server, pod, 403, FORBIDDEN.format("get"), verb="get")
         write(server, pod, 404, NOT_THERE, verb="get")
-    assert "2 requests of pod c and pod d for LeaseCandidates refused" in text(explain(server))
+    assert "4 requests of pod c and pod d for LeaseCandidates answered" in text(explain(server))
+
+
+def test_what_an_api_server_did_not_serve_for_a_while_kept_candidates_out() -> None:
+    server = refuse("b", code=404, message=UNKNOWN_RESOURCE, verb="get")
+    server.wait(1)
+    write(server, "b", 404, NOT_THERE, verb="get")
+    output = text(explain(server))
+    assert "4 requests of pod b for LeaseCandidates answered with 404" in output
+    assert "read-refused" not in output
+
+
+def test_what_an_api_server_that_starts_refuses_for_a_moment_is_not_told() -> None:
+    server = refuse("b", times=1, code=403, message=FORBIDDEN.format("get"), verb="get")
+    server.wait(1)
+    write(server, "b", 404, NOT_THERE, verb="get")
+    assert "LeaseCandidates" not in text(explain(server))
 
 
 @pytest.mark.parametrize(

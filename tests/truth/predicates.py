@@ -278,7 +278,7 @@ def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     by = claim.get("by") or {}
     own = [one for one in refused if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
     count: int = claim["count"]
-    return len([one for one in own if one.code == claim["code"]]) >= count
+    return len([one for one in own if claim["code"] in (None, one.code)]) >= count
 
 
 @_predicate_of("write-refused")

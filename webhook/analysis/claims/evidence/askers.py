@@ -127,8 +127,8 @@ def describe_process(who: Writer) -> str:
 
 def name_refused(found: Sequence[RefusedCandidate]) -> str:
     """Name the processes, by their pods if they have some."""
-    names = [f"pod {format_name(one.writer.pod)}" if one.writer.pod else describe_writer(one.writer) for one in found]
-    return join_names(names)
+    writers = dict.fromkeys(one.writer for one in found)
+    return join_names([f"pod {format_name(one.pod)}" if one.pod else describe_writer(one) for one in writers])
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.objects import is_foreign_strategy
+from webhook.kubernetes.times import SECOND
 
 
 class ElectionFacts(Struct, frozen=True):
@@ -58,6 +59,8 @@ class ElectionFacts(Struct, frozen=True):
         return self.strategy if self.strategy and is_foreign_strategy(self.strategy) else ""
 
 
+_LONG: Final = 3 * SECOND
+"""Refusals for less than that kept nobody from being chosen."""
 NO_ELECTION_FACTS: Final = ElectionFacts()
 """Shared by all leases without candidates and Events: nearly all of a long list."""
 
@@ -98,9 +101,12 @@ def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) ->
 
 
 def list_accepted_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
-    """Return those for a lease that were not refused any longer in the end, the last one last."""
+    """Return those for a lease that were not refused any longer in the end, the last one last.
+
+    An API server that starts may refuse anything for a moment.
+    """
     found = histories.refused_candidates.list_ended(history.namespace, history.name, history.requests.accounts)
-    return _select_of_electors(found, history)
+    return _select_of_electors([one for one in found if one.last.at - one.first >= _LONG], history)
 
 
 def _select_of_electors(found: Sequence[RefusedCandidate], history: LeaseHistory) -> tuple[RefusedCandidate, ...]:

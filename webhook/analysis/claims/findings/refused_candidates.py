@@ -37,10 +37,11 @@ def _claim_refusals(
     history: LeaseHistory, found: Sequence[RefusedCandidate], now: int, *, check: str, what: str
 ) -> Claim:
     last, number = found[-1].last, sum(one.count for one in found)
-    codes = " and ".join(map(str, sorted({one.last.code for one in found})))
+    codes, writers = sorted({one.last.code for one in found}), list(dict.fromkeys(one.writer for one in found))
+    by = join_names([describe_writer(one) for one in writers])
     message = (
-        f"{format_count(number, what)} of LeaseCandidates for it, by {_describe_writers(found)}, refused with "
-        f"{codes}, the last one at {format_clock(last.at, now)}: {_AMONG_STORED}"
+        f"{format_count(number, what)} of LeaseCandidates for it, by {by}, "
+        f"refused with {_join(codes)}, the last one at {format_clock(last.at, now)}: {_AMONG_STORED}"
     )
     message += f". Its answer: {last.message}" if last.message else ""
     return make_claim(
@@ -52,8 +53,8 @@ def _claim_refusals(
         "refused",
         over_since=0 if now - last.at < _ONGOING else last.at,
         arguments={
-            "by": WriteAuthor(found[0].writer) if len(found) == 1 else None,
-            "code": last.code,
+            "by": WriteAuthor(writers[0]) if len(writers) == 1 else None,
+            "code": last.code if len(codes) == 1 else None,
             "count": number,
             "from": min(one.first for one in found),
             "to": last.at,
@@ -64,10 +65,11 @@ def _claim_refusals(
 def describe_accepted_candidates(found: Sequence[RefusedCandidate], now: int) -> str:
     """Say until when LeaseCandidates were refused that were not any longer in the end."""
     number, last = sum(one.count for one in found), found[-1].last
-    codes = " and ".join(map(str, sorted({one.last.code for one in found})))
+    codes = _join(sorted({one.last.code for one in found}))
+    requests = f"{format_count(number, 'request')} of {name_refused(found)} for LeaseCandidates"
     return (
-        f"{format_count(number, 'request')} of {name_refused(found)} for LeaseCandidates refused with {codes}, the last "
-        f"one at {format_clock(last.at, now)}, and none after that: {_AMONG_STORED}"
+        f"{requests} answered with {codes}, the last one at {format_clock(last.at, now)}, and none after that: "
+        f"{_AMONG_STORED}"
     )
 
 
@@ -93,5 +95,5 @@ def advise_on_refused_candidates(found: Sequence[RefusedCandidate]) -> Advice:
     return Advice(f"{sentence} Correct what was refused. To compare images:", pods)
 
 
-def _describe_writers(found: Sequence[RefusedCandidate]) -> str:
-    return join_names([describe_writer(one.writer) for one in found])
+def _join(codes: Sequence[int]) -> str:
+    return " and ".join(map(str, codes))

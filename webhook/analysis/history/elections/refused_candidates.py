@@ -13,13 +13,14 @@ from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOUR
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Act, Observation, Writer
 
-_Key = tuple[str, Writer, bool]
-"""A namespace, a process, and whether it read."""
+_Key = tuple[str, Writer, bool, int]
+"""A namespace, a process, whether it read, and the code that it was answered with."""
 
 
 class RefusedCandidate(Struct, frozen=True):
-    """The refused writes of one process to a LeaseCandidate, since it last stored one, or its refused reads of one.
+    """The writes of one process to a LeaseCandidate that were answered with one code, since it last stored one.
 
+    Or its reads, since it last was allowed to read.
     `lease` is the lease that it is for, "" if the input does not show that; `count` is how many, `last` the latest.
     `ended` is when the same was allowed after that; None if the input does not show it.
     """
@@ -49,40 +50,45 @@ class RefusedCandidates(Struct):
         if seen.act is Act.DELETED or seen.writer is None or seen.is_dry_run:
             return
         is_read = seen.act is Act.READ
-        key = (seen.namespace, seen.writer.process, is_read)
         if seen.is_stored or (is_read and _is_not_found(seen)):
-            # Who stored one may read it, too.
-            self._end(key, seen.at)
-            if not is_read:
-                self._end((*key[:2], True), seen.at)
+            self._end(seen.namespace, seen.writer.process, seen.at, is_read=is_read)
             return
         refusal = Refusal.from_observation(seen)
-        if refusal is None or not (refusal.by is RefusedBy.RIGHTS if is_read else refusal.is_denied_write):
+        if refusal is None or not (_is_kept_out(refusal) if is_read else refusal.is_denied_write):
             return
+        key = (seen.namespace, seen.writer.process, is_read, refusal.code)
         known = self.found.get(key) or RefusedCandidate(seen.namespace, lease, 0, refusal.received, refusal)
         self.found[key] = replace(known, lease=lease or known.lease, count=known.count + 1, last=refusal)
         if len(self.found) > MAX_REFUSED:
             del self.found[next(iter(self.found))]
 
-    def _end(self, key: _Key, at: int | None) -> None:
-        """Note that a process was not refused any longer."""
-        ended = self.found.pop(key, None)
-        if ended is None:
-            return
-        self._ended[key] = replace(ended, ended=at)
-        if len(self._ended) > MAX_REFUSED:
+    def _end(self, namespace: str, process: Writer, at: int | None, *, is_read: bool) -> None:
+        """Note that a process was not refused any longer; who stored one may read it, too."""
+        for key in [one for one in self.found if one[:2] == (namespace, process) and (one[2] or not is_read)]:
+            self._ended[key] = replace(self.found.pop(key), ended=at)
+        while len(self._ended) > MAX_REFUSED:
             del self._ended[next(iter(self._ended))]
 
     def list_for_lease(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
         """Return those for a lease; where a log does not show for which, of processes that asked for it.
 
-        `askers` are the pods that did, by user.
+        `askers` are the pods that did, by user. What an API server does not serve it refuses to nobody.
         """
-        return _select_for_lease(self.found, namespace, lease, askers)
+        found = _select_for_lease(self.found, namespace, lease, askers)
+        return tuple(one for one in found if not _is_unserved(one.last))
 
     def list_ended(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
         """Return those after which the same was allowed, as `list_for_lease` does."""
         return _select_for_lease(self._ended, namespace, lease, askers)
+
+
+def _is_kept_out(refusal: Refusal) -> bool:
+    """Return whether a reader does not come to store one: it has no right, or the API server does not serve them."""
+    return refusal.by is RefusedBy.RIGHTS or _is_unserved(refusal)
+
+
+def _is_unserved(refusal: Refusal) -> bool:
+    return refusal.code == NOT_FOUND and refusal.message == UNKNOWN_RESOURCE
 
 
 def _is_not_found(seen: Observation) -> bool:
