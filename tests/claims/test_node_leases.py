@@ -378,9 +378,15 @@ def test_who_renews_in_place_of_a_silent_kubelet_leads_nothing() -> None:
 @pytest.mark.parametrize(
     ("gone", "said"),
     [
-        ("", "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was late"),
+        (
+            "",
+            "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was not renewed again",
+        ),
         ("n1", "2 other leases were renewed on time"),
-        ("n2", "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was late"),
+        (
+            "n2",
+            "2 of 3 other leases due at least twice were renewed on time, and kube-node-lease/n1 was not renewed again",
+        ),
     ],
     ids=["its node is there", "its node was deleted", "another node was deleted"],
 )

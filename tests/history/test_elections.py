@@ -7,7 +7,16 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
-from tests.history.observing import LEASE, View, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
+from tests.history.observing import (
+    LEASE,
+    View,
+    cluster_of,
+    follow_both,
+    follow_log,
+    follow_metadata,
+    follow_watch,
+    observe_all,
+)
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
@@ -180,9 +189,9 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     server.wait(12)
     together(20, a, b, c)
     histories = view(server)
-    assert histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(
-        late=2, on_time=0, named_late=(("shop", "cart"), ("shop", "mail"))
-    )
+    others = histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
+    names = (("shop", "cart"), ("shop", "mail"))
+    assert others == OtherLeases(late=2, named_late=names, named_back=names)
 
 
 @BOTH
@@ -263,8 +272,9 @@ def test_a_lease_of_which_few_renewals_are_known_was_late_if_several_are_missing
     server.wait(silence)
     others = follow_log(server).index.compare_with_others(follow_log(server).leases[LEASE], start, server.now)
     rares = (("shop", "rare"),)
-    stopped = OtherLeases(late=1, named_late=rares, stopped=1, named_stopped=rares)
-    assert others == (stopped if is_late else OtherLeases())
+    # The log ends before several more are missing.
+    late = OtherLeases(late=1, named_late=rares, named_back=rares)
+    assert others == (late if is_late else OtherLeases())
 
 
 def test_a_lease_of_which_few_renewals_are_known_need_not_have_stopped_where_the_input_has_a_hole() -> None:
@@ -274,6 +284,20 @@ def test_a_lease_of_which_few_renewals_are_known_need_not_have_stopped_where_the
     assert renewals.was_late(20 * SECOND, 80 * SECOND) is True
     renewals.miss(30 * SECOND, 40 * SECOND)
     assert renewals.was_late(20 * SECOND, 80 * SECOND) is None
+
+
+def test_where_one_of_several_logs_ends_no_lease_is_known_to_have_stopped() -> None:
+    first, second = FakeServer(), FakeServer()
+    a, b = first.elector("a", "shop/db"), first.elector("b", "shop/mail")
+    together(20, a, b)
+    start = first.now
+    a.ask()
+    second.wait(1)
+    second.elector("d", "shop/cart").lead(120)
+    histories = ClusterHistory()
+    observe_all(histories, read("one", [first.audit_log()]), read("two", [second.audit_log()]))
+    others = histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
+    assert (others.late, others.stopped) == (1, 0)
 
 
 @pytest.mark.parametrize(

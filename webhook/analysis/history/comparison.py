@@ -104,7 +104,7 @@ def compare_renewals(
     were_late = [other.renewals.was_late(start, end) for other in others]
     late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
     stopped = [other for other in late if other.renewals.has_stopped_by(end, until)]
-    late = [*(other for other in late if other not in stopped), *stopped]
+    back = [other for other in late if other not in stopped]
     nodes = {other.find_node_at(start) for other in (history, *late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
     on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
@@ -119,6 +119,7 @@ def compare_renewals(
         silent_for=max(silences, default=0),
         named_late=_name_some(late),
         named_on_time=_name_some(on_time),
+        named_back=_name_some(back),
         stopped=len(stopped),
         named_stopped=_name_some(stopped),
         held_alike=sum(1 for other in on_time if _is_held_alike(history, other, start, end)),

@@ -155,8 +155,14 @@ class ClusterHistory(Struct):
     def index(self) -> HistoryIndex:
         """All leases by what is asked of them."""
         if self._index is None:
+            ends = [one for one in (self.bounds.until, self.bounds.log_spans.first_end) if one is not None]
             self._index = HistoryIndex(
-                self.leases, self.stored, self.bounds.until, self.get_history, self.list_related_writes
+                followed=self.leases,
+                stored=self.stored,
+                until=self.bounds.until,
+                shown_until=min(ends, default=None),
+                follow=self.get_history,
+                list_related_writes=self.list_related_writes,
             )
         return self._index
 

@@ -53,6 +53,8 @@ class HistoryIndex(Struct, dict=True):
     stored: StoredLeases
     until: int | None
     """The last moment that an API server's clock shows."""
+    shown_until: int | None
+    """The first end of a log, if there is one: what another API server answered after that is not shown."""
     follow: Callable[[Key], LeaseHistory]
     """Follows a lease that only a list shows, at the cost of reading it again."""
     list_related_writes: Callable[[], Iterable[RelatedWrite]]
@@ -179,7 +181,7 @@ class HistoryIndex(Struct, dict=True):
         step = max(1, len(self._keys) // MAX_COMPARED)
         sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
         nodes_gone = {name: at for name, at in self._node_deletions if at <= end}
-        until = end if self.until is None else max(end, self.until)
+        until = end if self.shown_until is None else self.shown_until
         return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone, until=until)
 
     @cached_property

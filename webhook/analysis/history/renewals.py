@@ -400,9 +400,10 @@ class OtherLeases(Struct, frozen=True):
     """A few of those that were late, and of those that were on time, by namespace and name."""
     named_on_time: tuple[tuple[str, str], ...] = ()
     stopped: int = 0
-    """How many of those that were late were not renewed again; they are named last."""
+    """How many of those that were late were not renewed again."""
     named_stopped: tuple[tuple[str, str], ...] = ()
-    """A few of these."""
+    """A few of these, and of those that were renewed again."""
+    named_back: tuple[tuple[str, str], ...] = ()
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
 

@@ -242,7 +242,7 @@ def _describe_those_late(compared: OtherLeases) -> str:
     back, stopped, parts = compared.late - compared.stopped, compared.stopped, []
     if back:
         were = "was" if back == 1 else "were"
-        parts.append(f"{format_leases(compared.named_late[:back], back)} {were} late at the same time")
+        parts.append(f"{format_leases(compared.named_back, back)} {were} late at the same time")
     if stopped:
         were = "was" if stopped == 1 else "were"
         parts.append(f"{format_leases(compared.named_stopped, stopped)} {were} not renewed again")

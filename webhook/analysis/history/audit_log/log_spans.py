@@ -62,6 +62,11 @@ class LogSpans(Struct):
         elif len(self._spans) < MAX_LOGS:
             self._spans[path] = at, at
 
+    @property
+    def first_end(self) -> int | None:
+        """When the first of the logs ends, which may be a part of another one; None of none."""
+        return min((last for _, last in self._spans.values()), default=None)
+
     def find_ended(self, start: int, end: int) -> EndedLog | None:
         """Return a log that ends in the first half of a time, while another log continues until its end.
 
