@@ -718,9 +718,6 @@ def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
     assert advise(answer) == f"{sentence} kubectl -n shop get pods,replicasets -o wide"
 
 
-STARTED = "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1"
-
-
 @pytest.mark.parametrize(
     ("settings", "view", "expected"),
     [
@@ -728,7 +725,7 @@ STARTED = "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1"
         (
             {},
             follow_watch,
-            f"If db-1_1 is a pod, see when it started, and its log: {STARTED}",
+            "If db-1_1 is a pod, see when it started, then its log: kubectl -n shop describe pod db-1",
         ),
         (
             {"user": "tariq", "pod": ""},

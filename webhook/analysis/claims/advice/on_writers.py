@@ -167,8 +167,8 @@ def advise_on_late_taker(
     if pod.is_logged or not pod.name:
         return Advice(f"See what {format_name(after.holder)} {did}", logs, pod.names)
     # A container that had not started has logged nothing of that time.
-    sentence = f"If {format_name(after.holder)} is a pod, see when it started, and its log:"
-    return Advice(sentence, f"{make_command_for_pod(pod)}; {logs}", pod.names)
+    sentence = f"If {format_name(after.holder)} is a pod, see when it started, then its log:"
+    return Advice(sentence, make_command_for_pod(pod), pod.names)
 
 
 def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool, is_known: bool) -> Advice:
