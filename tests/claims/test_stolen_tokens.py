@@ -93,9 +93,24 @@ def test_what_revokes_the_token_of_a_service_account_is_said_with_its_address(ac
     assert (f"wrote from {ADDRESS}" in found) is (said == WROTE)
 
 
+def annotate(server: FakeServer, stranger: Elector) -> None:
+    """Write the lease three times as it is, as who keeps notes in its annotations does."""
+    for _ in range(3):
+        server.wait(2)
+        server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "curl", stranger.user, stranger.pod)
+
+
+def apply_copy(server: FakeServer, stranger: Elector) -> None:
+    """Write an old state of the lease, of another holder."""
+    old = {"holderIdentity": "db-9", "renewTime": "2026-11-17T11:06:40.000000Z"}
+    server.write("shop/db", server.leases["shop/db"]["spec"] | old, "flux", stranger.user, stranger.pod)
+
+
 @pytest.mark.parametrize(
     "found",
     [
+        pytest.param(said_of(annotate), id="of one who keeps notes on it"),
+        pytest.param(said_of(apply_copy), id="of one who applies a stored copy"),
         pytest.param(said_of(release, user="alice"), id="of a person"),
         pytest.param(said_of(release, pod="x"), id="of a pod"),
         pytest.param(said_of(release, address="10.160.202.69"), id="of the address of the holder's pod"),

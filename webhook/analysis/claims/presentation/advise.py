@@ -698,7 +698,9 @@ def _advise_on_frequent_writer(account: Account) -> Advice | None:
     if (stranger := _find_frequent_writer(account)) is None:
         return None
     sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
-    sentence += describe_revocation(account.history, stranger)
+    # Who only keeps notes on a lease does not attack it.
+    edits = (one.writer for one in account.history.edits if one.writer is not None)
+    sentence += describe_revocation(account.history, stranger) if any(map(stranger.is_same, edits)) else ""
     return advise_on_writer(sentence, account.history, stranger)
 
 
