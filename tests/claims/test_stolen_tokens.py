@@ -12,8 +12,8 @@ from webhook.analysis.inputs.items import Writer
 
 ADDRESS = "10.9.9.9"
 CI = "system:serviceaccount:shop:ci"
-REVOKED = "If a token of shop/ci was stolen, deleting its ServiceAccount revokes it."
-WROTE = f"It wrote from {ADDRESS}. {REVOKED}"
+REVOKED = "Deleting ServiceAccount shop/ci revokes a stolen token."
+WROTE = f"It wrote from {ADDRESS}; deleting ServiceAccount shop/ci revokes a stolen token."
 
 Act = Callable[[FakeServer, Elector], None]
 

@@ -80,7 +80,7 @@ def test_what_a_thief_lost_is_lost_because_of_the_theft() -> None:
     assert "leader-lost: db-9_1 last renewed" in text(found)
     assert advise(found) == (
         "Find out why ci/runner asked for the lease while db-0_1 held it. "
-        "If a token of ci/runner was stolen, deleting its ServiceAccount revokes it. "
+        "Deleting ServiceAccount ci/runner revokes a stolen token. "
         "To see what gives ci/runner the right: lease-webhook writers shop/db"
     )
 

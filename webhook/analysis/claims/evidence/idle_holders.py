@@ -93,9 +93,8 @@ class IdleTime(Struct, frozen=True):
     def describe(self) -> str:
         """Say for how long it wrote nothing else, and how often holders did otherwise."""
         silent, longest = format_length(self.end - self.start), format_length(max(self.longest, SECOND // 10))
-        wrote = f"pod {format_name(self.pod)} renewed it and, in the log, wrote nothing but leases and Events"
-        others = f"though holders otherwise wrote at least every {longest}"
-        return f"for {silent} {wrote}, {others}: it may have had nothing to do, or not have worked"
+        wrote = f"pod {format_name(self.pod)} renewed it and, in the log, wrote only leases and Events"
+        return f"for {silent} {wrote} (otherwise holders wrote at least every {longest}): it may not have worked"
 
 
 def find_idle_times(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[IdleTime, ...]:
