@@ -80,7 +80,6 @@ def said_of(act: Act, *, user: str = CI, pod: str = "", address: str = ADDRESS) 
     ("act", "said"),
     [
         (release, WROTE),
-        (write_in, WROTE),
         (refuse_later, WROTE),
         (edit, WROTE),
         (take, REVOKED),
@@ -100,17 +99,11 @@ def annotate(server: FakeServer, stranger: Elector) -> None:
         server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "curl", stranger.user, stranger.pod)
 
 
-def apply_copy(server: FakeServer, stranger: Elector) -> None:
-    """Write an old state of the lease, of another holder."""
-    old = {"holderIdentity": "db-9", "renewTime": "2026-11-17T11:06:40.000000Z"}
-    server.write("shop/db", server.leases["shop/db"]["spec"] | old, "flux", stranger.user, stranger.pod)
-
-
 @pytest.mark.parametrize(
     "found",
     [
         pytest.param(said_of(annotate), id="of one who keeps notes on it"),
-        pytest.param(said_of(apply_copy), id="of one who applies a stored copy"),
+        pytest.param(said_of(write_in), id="of one who writes another's name, as a restore does"),
         pytest.param(said_of(release, user="alice"), id="of a person"),
         pytest.param(said_of(release, pod="x"), id="of a pod"),
         pytest.param(said_of(release, address="10.160.202.69"), id="of the address of the holder's pod"),

@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation, describe_strict
@@ -278,16 +279,16 @@ def _explain_answer(theft: _Theft) -> _Explanation:
     """Explain by a write that named the holder before: who takes back what another one wrote in answers that."""
     writer = theft.before.processes.doubtful_taker
     assert writer is not None
-    advice = _advise_on_other_taker(theft.history, theft.before, writer, is_beside=False)
-    return _Explanation(theft.sentence, advice)
+    advice = _advise_on_other_taker(theft.history, theft.before.holder, writer, is_beside=False)
+    return _Explanation(theft.sentence, _add_advice_against_copy(advice, theft.before))
 
 
 def _explain_by_other_writer(theft: _Theft) -> _Explanation:
     assert theft.other is not None
     is_beside = is_written_beside(theft.after, theft.before)
-    advice = _advise_on_other_taker(theft.history, theft.after, theft.other, is_beside=is_beside)
+    advice = _advise_on_other_taker(theft.history, theft.after.holder, theft.other, is_beside=is_beside)
     message = f"{theft.sentence}. {_BESIDE}" if is_beside else theft.sentence
-    return _Explanation(message, advice)
+    return _Explanation(message, _add_advice_against_copy(advice, theft.after))
 
 
 def _explain_by_unshown_writer(theft: _Theft) -> _Explanation:
@@ -317,25 +318,17 @@ _EXPLANATIONS: Final[Mapping[_Case, Callable[[_Theft], _Explanation]]] = {
 def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> Advice:
     """Return what to do about two names from one pod: it took back what had been written in its place, or renamed."""
     if takes_back(after, before) and after.processes.taken_by is not None:
-        return _advise_on_other_taker(history, before, after.processes.taken_by, is_beside=True)
+        return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
     sentence = "Check whether the pod runs two electors, or changes its name, or another one has its token. Its log:"
     return advise_on_log_of_writer(sentence, history.namespace, after.processes.taken_by, before.holder)
 
 
-def _advise_on_other_taker(history: LeaseHistory, written: Tenure, other: Writer, *, is_beside: bool) -> Advice:
-    """Return where to look for who wrote a holder in; `is_beside`: with the token of a pod, not by its elector.
-
-    It begins with what to do if an old state was written in, as one who applies a stored copy does: no thief.
-    """
-    copied = f"{_NO_COPY} " if written.copied_age else ""
+def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:
+    """Return where to look for who wrote a holder in; `is_beside`: with the token of a pod, not by its elector."""
     if not is_beside:
-        revocation = "" if copied else describe_revocation(history, other)
-        return advise_on_writer(
-            f"{copied}Find out why {describe_user(other)} wrote the holder.{revocation}", history, other
-        )
+        return advise_on_writer(f"Find out why {describe_user(other)} wrote the holder.", history, other)
     sentence = (
-        f"{copied}Find out which process, in pod {format_name(other.pod)} or with its token, wrote "
-        f"{format_name(written.holder)}:"
+        f"Find out which process, in pod {format_name(other.pod)} or with its token, wrote {format_name(holder)}:"
     )
     return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other), name_pods(other))
 
@@ -360,6 +353,11 @@ def _describe_other_duration(before: Tenure, after: Tenure) -> str:
 def _describe_copy(after: Tenure) -> str:
     """Say how old the state is that another one wrote in, as far as its renewTime shows; "" if it need not be old."""
     return f"; the renewTime written with it was {format_length(after.copied_age)} old" if after.copied_age else ""
+
+
+def _add_advice_against_copy(advice: Advice, written: Tenure) -> Advice:
+    """Begin with what to do if an old state was written in, as whoever applies a stored copy of a lease does."""
+    return replace(advice, sentence=f"{_NO_COPY} {advice.sentence}") if written.copied_age else advice
 
 
 def describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
