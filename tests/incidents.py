@@ -43,6 +43,10 @@ class Incident(Struct, frozen=True):
 
     def account(self, source: str, until: int | None = None) -> Account:
         """Return what `why` knows from a watch or an audit log, up to an instant in microseconds since 1970."""
+        return _make_account(self.name, source, until)
+
+    def read_account(self, source: str, until: int | None) -> Account:
+        """Read it, whether or not it was read before."""
         data = gzip.decompress(self.file(source if source in SOURCES else AUDIT_LOG).read_bytes())
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
@@ -55,6 +59,11 @@ class Incident(Struct, frozen=True):
 
     def _watch(self) -> list[Item]:
         return list(read(WATCH, [gzip.decompress(self.file(WATCH).read_bytes())]))
+
+
+@cache
+def _make_account(name: str, source: str, until: int | None) -> Account:
+    return incident(name).read_account(source, until)
 
 
 def at_metadata(log: bytes) -> bytes:

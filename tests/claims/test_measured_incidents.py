@@ -9,7 +9,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +35,12 @@ from webhook.findings import Severity
 FOLDER: Final = Path("tests/data/measured-incidents")
 NAMES: Final = sorted(path.name for path in FOLDER.iterdir())
 LATEST: Final = 2**62
+KEPT: Final = 4
+"""Incidents that a process remembers; the tests of one come together (`tests/claims/conftest.py`)."""
 
 EACH = pytest.mark.parametrize("name", NAMES)
+EACH_SOURCE = pytest.mark.parametrize("source", ["watch", "log", pytest.param("three", marks=pytest.mark.slow), "both"])
+"""The log in three files is read by slower runs: `make test` reads those of histories, in `tests/truth`."""
 
 
 @cache
@@ -49,17 +53,17 @@ def text_of(name: str, file: str) -> bytes:
     return gzip.decompress((FOLDER / name / file).read_bytes())
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def watch(name: str) -> tuple[Item, ...]:
     return tuple(read("watch", [text_of(name, "watch.jsonl.gz")]))
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def log(name: str) -> tuple[Item, ...]:
     return tuple(read("log", [text_of(name, "audit.jsonl.gz")]))
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def metadata(name: str) -> tuple[Item, ...]:
     return tuple(read("log", [at_metadata(text_of(name, "audit.jsonl.gz"))]))
 
@@ -83,7 +87,7 @@ SOURCES: Final[dict[str, Callable[[str], Account]]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=KEPT * 5)
 def explain_source(name: str, source: str) -> Account:
     """Return what is found in one source."""
     return SOURCES[source](name)
@@ -135,7 +139,7 @@ def test_no_claim_about_a_measured_incident_is_false(name: str, source: str) -> 
     assert [one.check for one in loud if not {one.check, f"{one.check}/{_cause(one)}"} & known] == [], hint
 
 
-@pytest.mark.parametrize("source", ["watch", "log", "three", "both"])
+@EACH_SOURCE
 @EACH
 def test_a_measured_incident_has_a_claim_that_names_it(name: str, source: str) -> None:
     answer, expect = explain_source(name, source), read_expected(name, source)
@@ -143,12 +147,12 @@ def test_a_measured_incident_has_a_claim_that_names_it(name: str, source: str) -
     assert any(is_claimed(term) for term in (*expect.get("need", ()), *expect.get("half", ()))) or expect.get("clean")
 
 
+@EACH_SOURCE
 @EACH
-def test_the_holders_come_in_their_order(name: str) -> None:
+def test_the_holders_come_in_their_order(name: str, source: str) -> None:
     stored = [holder for holder in truth(name)["holders_stored"] if holder]
-    for source in ("watch", "log", "three", "both"):
-        holders = [one.holder for one in explain_source(name, source).history.tenures if one.holder]
-        assert _drop_repetitions(holders) == _drop_repetitions(stored), source
+    holders = [one.holder for one in explain_source(name, source).history.tenures if one.holder]
+    assert _drop_repetitions(holders) == _drop_repetitions(stored)
 
 
 def _drop_repetitions(names: list[str]) -> list[str]:
