@@ -112,7 +112,7 @@ def test_rare_takeovers_go_on_for_twice_the_longest_time_between_two() -> None:
 
 def test_thefts_hours_apart_are_no_contest() -> None:
     server = FakeServer()
-    electors = [server.elector(f"db-{number}", "shop/db") for number in range(2)]
+    electors = [server.elector(f"db-{number}", "shop/db", retry=10) for number in range(2)]
     electors[0].lead(20)
     for number in range(4):
         electors[(number + 1) % 2].lead(3600)

@@ -1,5 +1,7 @@
 """A pod that takes a lease and releases it again and again, such as one that is started again each time it failed."""
 
+from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 
 import pytest
@@ -90,18 +92,19 @@ def test_who_asked_each_time_to_delete_the_pod_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "later"),
+    ("make_server", "later"),
     [
-        (play(2), 0),
-        (play(pods=2), 0),
-        (play(rest=604), 0),
-        (play(length=604), 0),
-        (play(is_renewed=False), 0),
-        (play(), 601),
+        (partial(play, 2), 0),
+        (partial(play, pods=2), 0),
+        (partial(play, rest=604), 0),
+        (partial(play, length=604), 0),
+        (partial(play, is_renewed=False), 0),
+        (play, 601),
     ],
     ids=["too few", "two pods by turns", "far apart", "long ones", "a lock for tasks", "over for long"],
 )
-def test_what_is_no_loop_is_not_said_to_be_one(server: FakeServer, later: float) -> None:
+def test_what_is_no_loop_is_not_said_to_be_one(make_server: Callable[[], FakeServer], later: float) -> None:
+    server = make_server()
     server.wait(later)
     assert not [one for one in list_lines(server) if "took it and released" in one]
 

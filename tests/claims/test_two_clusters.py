@@ -1,6 +1,8 @@
 """The audit log of two clusters that have a lease of the same name, as a log service with one index shows them."""
 
+from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 
 import pytest
 
@@ -141,8 +143,13 @@ def hand_over(*, behind: float) -> Account:
 
 
 @pytest.mark.parametrize(
-    "found",
-    [fork(lasts=20), fork(are_linked=False), hand_over(behind=0), hand_over(behind=70)],
+    "make_account",
+    [
+        partial(fork, lasts=20),
+        partial(fork, are_linked=False),
+        partial(hand_over, behind=0),
+        partial(hand_over, behind=70),
+    ],
     ids=[
         "both are of one time for less than clocks may differ",
         "requests do not name what they replace",
@@ -150,5 +157,5 @@ def hand_over(*, behind: float) -> Account:
         "a clock is behind",
     ],
 )
-def test_logs_that_may_be_of_one_store_are_read_together(found: Account) -> None:
-    assert "clusters-mixed" not in [one.check for one in found.findings]
+def test_logs_that_may_be_of_one_store_are_read_together(make_account: Callable[[], Account]) -> None:
+    assert "clusters-mixed" not in [one.check for one in make_account().findings]

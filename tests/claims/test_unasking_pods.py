@@ -1,6 +1,7 @@
 """Pods that got nodes while a lease was free and never asked for it, and a taker that came only then."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
@@ -76,18 +77,18 @@ def test_pods_that_never_asked_are_said(pods: Sequence[str], deleted: int, said:
 
 
 @pytest.mark.parametrize(
-    "server",
+    "make_server",
     [
-        play(*NEW, at=50),
-        play(*NEW, deleted=10),
-        play(*NEW, asks=True),
-        play("mail-5f6d-x2x8c"),
-        play(*NEW, reads=False),
+        partial(play, *NEW, at=50),
+        partial(play, *NEW, deleted=10),
+        partial(play, *NEW, asks=True),
+        partial(play, "mail-5f6d-x2x8c"),
+        partial(play, *NEW, reads=False),
     ],
     ids=["just before", "soon deleted", "which asked", "of another workload", "a log without reads"],
 )
-def test_others_are_not_said(server: FakeServer) -> None:
-    assert "no request for the lease from there" not in explain(server)
+def test_others_are_not_said(make_server: Callable[[], FakeServer]) -> None:
+    assert "no request for the lease from there" not in explain(make_server())
 
 
 def test_a_taker_that_got_its_node_late_did_not_wait() -> None:
