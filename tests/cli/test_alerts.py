@@ -11,6 +11,7 @@ from webhook.analysis.alerts import LIMIT, MAX_RULES_OF_AN_OBJECT
 from webhook.cli.main import main
 from webhook.cli.options import parse_moment
 from webhook.kubernetes.times import format_time
+from webhook.text.yaml_reader import LOADER
 
 NOW = "2026-11-24T12:00:00.000000Z"
 
@@ -49,7 +50,7 @@ class Export:
         code, out, _ = self(*leases, options=options)
         assert code == 0
         rules = [
-            rule for thing in yaml.safe_load_all(out) for group in thing["spec"]["groups"] for rule in group["rules"]
+            rule for thing in yaml.load_all(out, LOADER) for group in thing["spec"]["groups"] for rule in group["rules"]
         ]
         records = [rule for rule in rules if rule.get("record") == LIMIT]
         return {
@@ -125,7 +126,7 @@ def test_leases_of_nodes_have_limits_only_on_request(export: Export) -> None:
 def test_a_large_cluster_gets_several_objects(export: Export) -> None:
     leases = [lease(f"a{number}") for number in range(MAX_RULES_OF_AN_OBJECT + 1)]
     _, out, _ = export(*leases)
-    names = [thing["metadata"]["name"] for thing in yaml.safe_load_all(out)]
+    names = [thing["metadata"]["name"] for thing in yaml.load_all(out, LOADER)]
     assert names == ["lease-alerts", "lease-alerts-limits-1", "lease-alerts-limits-2"]
     assert len(export.limits(*leases)) == len(leases)
 
@@ -133,8 +134,8 @@ def test_a_large_cluster_gets_several_objects(export: Export) -> None:
 def test_a_file_of_rules_has_the_same_groups(export: Export) -> None:
     _, operator, _ = export(lease("a"))
     _, rules, _ = export(lease("a"), options=("--format", "rules"))
-    groups = [group for thing in yaml.safe_load_all(operator) for group in thing["spec"]["groups"]]
-    assert yaml.safe_load(rules) == {"groups": groups}
+    groups = [group for thing in yaml.load_all(operator, LOADER) for group in thing["spec"]["groups"]]
+    assert yaml.load(rules, LOADER) == {"groups": groups}
 
 
 def test_the_address_of_the_documentation_can_be_set(export: Export) -> None:

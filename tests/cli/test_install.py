@@ -11,6 +11,7 @@ from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PRESETS
 from webhook.cli.main import main
+from webhook.text.yaml_reader import LOADER
 
 FILES = {"ca.crt": b"the CA", "tls.crt": b"the leaf", "tls.key": b"the key"}
 
@@ -19,7 +20,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[
     image = [] if "--policies-only" in arguments else ["--image=registry.example/x:1"]
     code = main(["install", *image, *arguments])
     printed = capsys.readouterr()
-    return code, list(yaml.safe_load_all(printed.out)), printed.err
+    return code, list(yaml.load_all(printed.out, LOADER)), printed.err
 
 
 def one(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from webhook.certificates.issue import CA_DAYS, Issued, create_authority, issue_
 from webhook.cli.main import main
 
 KUBECTL = """\
-#!{python}
+#!{python} -IS
 import json, sys
 answers = json.load(open({answers!r}))
 asked = sys.argv[2] if sys.argv[1] == "get" else sys.argv[1]

@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from webhook.api_server.doctor.documents import Configuration, WebhookEntry
+from webhook.text.yaml_reader import LOADER
 
 DATA = Path(__file__).parents[1] / "data" / "doctor"
 BASE = Path(__file__).parents[2] / "deploy" / "base" / "90-webhook.yaml"
@@ -17,7 +18,7 @@ NAME = "kubernetes.io/metadata.name"
 
 def document(**changes: Any) -> dict[str, Any]:
     """The shipped configuration with some fields of its webhook replaced; None removes a field."""
-    whole: dict[str, Any] = next(yaml.safe_load_all((DATA / "safe-as-shipped.yaml").read_text()))
+    whole: dict[str, Any] = next(yaml.load_all((DATA / "safe-as-shipped.yaml").read_text(), LOADER))
     webhook = whole["webhooks"][0]
     for field, value in changes.items():
         webhook[field] = value
@@ -43,5 +44,5 @@ def condition(expression: str) -> list[dict[str, str]]:
 
 
 def verified_expression() -> str:
-    text: str = yaml.safe_load(BASE.read_text())["webhooks"][0]["matchConditions"][0]["expression"]
+    text: str = yaml.load(BASE.read_text(), LOADER)["webhooks"][0]["matchConditions"][0]["expression"]
     return text

@@ -2,7 +2,9 @@
 
 import copy
 import inspect
+import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +23,7 @@ from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_stamps
 from webhook.api_server.rule_policies import make_manifests, make_stamp_policies
 from webhook.cli.main import main
+from webhook.text.yaml_reader import LOADER
 
 Document = dict[str, Any]
 SUFFIX = "1a2b3c4d"
@@ -30,15 +33,15 @@ FIELD: Document = {"f:spec": {"f:renewTime": {}}}
 TRACKED = STAMP_ENTRY | {"manager": "checkout", "time": "2026-11-21T00:00:00Z", "fieldsV1": FIELD}
 
 
+@cache
+def read_shipped() -> list[Document]:
+    text = SOURCE.read_text(encoding="utf-8").replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
+    return list(yaml.load_all(text, LOADER))
+
+
 def applied() -> list[Document]:
     """The policies as an API server stores them, with its defaults."""
-    objects = copy.deepcopy(
-        list(
-            yaml.safe_load_all(
-                SOURCE.read_text(encoding="utf-8").replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
-            )
-        )
-    )
+    objects = copy.deepcopy(read_shipped())
     for document in objects:
         document["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
         if "matchConstraints" in document["spec"]:
@@ -176,12 +179,13 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
         "exempt: [{users: [boss], reason: repairs, owner: me, rules: [foreign-writer]}]\n"
     )
     assert main(["install", "--policies-only", "--kubernetes", "1.36", "--policy", str(file)]) == 0
-    written = [one for one in yaml.safe_load_all(capsys.readouterr().out) if one]
+    written = [one for one in yaml.load_all(capsys.readouterr().out, LOADER) if one]
     cluster = tmp_path / "cluster.yaml"
 
     def code(objects: list[Document]) -> int:
         shipped = (DATA / "safe-as-shipped.yaml").read_text()
-        cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*objects, namespace(stamp='required'), STAMPED])}")
+        written = map(json.dumps, [*objects, namespace(stamp="required"), STAMPED])
+        cluster.write_text("\n---\n".join([shipped, *written]))
         return main(["doctor", "--input", str(cluster), "--policy", str(file)])
 
     assert code(written) == code(applied()) == 0
@@ -218,7 +222,7 @@ def without(*names: str) -> list[Document]:
     return [one for one in objects if one["metadata"]["name"] not in names]
 
 
-WEBHOOKS = [one for one in yaml.safe_load_all((DATA / "safe-as-shipped.yaml").read_text()) if one]
+WEBHOOKS = [one for one in yaml.load_all((DATA / "safe-as-shipped.yaml").read_text(), LOADER) if one]
 
 
 @pytest.mark.parametrize(

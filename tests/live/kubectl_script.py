@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 _SCRIPT: Final = """\
-#!{python}
+#!{python} -IS
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 folder = {folder!r}

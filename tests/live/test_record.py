@@ -97,7 +97,7 @@ def test_without_kubectl_it_ends_and_writes_nothing(
 
 
 SERVES = """\
-#!{python}
+#!{python} -IS
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 folder = {folder!r}

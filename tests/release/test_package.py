@@ -35,11 +35,11 @@ def test_a_source_distribution_without_a_file_that_readme_links_to_or_the_image_
 ) -> None:
     archive = tmp_path / "lease_webhook-1.0.0.tar.gz"
     left_out = {ROOT / "docs" / "install.md", ROOT / "requirements.txt", ROOT / "certs" / "kustomization.yaml"}
-    with tarfile.open(archive, "w:gz") as packed:
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
         for path in [
             path for folder in ("certs", "docs", "tests", "webhook", "deploy") for path in (ROOT / folder).rglob("*")
         ]:
-            if path not in left_out and "data" not in path.parts:
+            if path not in left_out and not {"data", "__pycache__"} & {*path.parts}:
                 packed.add(path, f"lease_webhook-1.0.0/{path.relative_to(ROOT)}", recursive=False)
         for path in ROOT.iterdir():
             if path not in left_out:
