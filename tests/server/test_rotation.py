@@ -73,7 +73,7 @@ def test_many_swaps_and_one_bad_pair_under_handshaking_clients(start: Start, tmp
     with start(tmp_path, workers=2, **QUICK) as server:
         before = server.connect()
         before.connect()
-        with Traffic(server, threads=2, pause=0, keep=False) as traffic:
+        with Traffic(server, threads=2, keep=False) as traffic:
             good = 0
             for number in range(SWAPS):
                 if number == MISMATCHED:
