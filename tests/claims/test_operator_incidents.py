@@ -81,7 +81,7 @@ def list_findings(command: str, files: list[str], capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("source", FILES)
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if at % 12 == 0 else pytest.mark.deep) for at, one in enumerate(NAMES)]
+    "name", [pytest.param(one, marks=() if at % 24 == 0 else pytest.mark.deep) for at, one in enumerate(NAMES)]
 )
 def test_an_audit_finds_of_each_lease_what_why_finds(
     name: str, source: str, capsys: pytest.CaptureFixture[str]

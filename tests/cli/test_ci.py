@@ -147,6 +147,7 @@ def commands_read(output: str) -> list[str]:
     return executed
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
     action = yaml.safe_load((action_folder / "action.yml").read_text())
     packages_of_this_environment(tmp_path)

@@ -30,7 +30,12 @@ INCIDENTS = [
 
 def _case_from_log(command: str, log: str) -> Any:
     words = (command, "--input", log, "-o", "json")
-    return pytest.param(command, words, id=f"{command}: {Path(log).parent.name}")
+    return pytest.param(command, words, id=f"{command}: {Path(log).parent.name}", marks=_mark(log))
+
+
+def _mark(log: str) -> list[pytest.MarkDecorator]:
+    """Leave most logs to slower runs: what `make test` says of all of them is in `tests/claims`."""
+    return [] if log in LOGS[::4] else [pytest.mark.slow]
 
 
 CASES = [
@@ -76,10 +81,10 @@ def test_yaml_is_the_json_in_another_form(command: str, incident: str, capsys: p
     assert written == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_timeline_is_in_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
-    for log in LOGS:
-        main(["timeline", "--input", log, "--format", "json"])
-        assert problems("timeline", json.loads(capsys.readouterr().out)) == []
+@pytest.mark.parametrize("log", [pytest.param(log, marks=_mark(log), id=Path(log).parent.name) for log in LOGS])
+def test_a_timeline_is_in_the_contract(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["timeline", "--input", log, "--format", "json"])
+    assert problems("timeline", json.loads(capsys.readouterr().out)) == []
 
 
 @pytest.mark.parametrize("name", ["audit", "claim"])

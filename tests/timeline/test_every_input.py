@@ -1,7 +1,7 @@
 """Whatever `why` reads can be drawn: every recorded file, alone and with those beside it.
 
-`make test` draws one of four recorded incidents, chosen by its name; `make histories` draws all, and what takes
-longest: a folder of folders, which is of no one cluster.
+`make test` draws one of four folders of recorded reviews, and all else but recorded incidents; `make histories` draws
+everything, and what takes longest: a folder of folders, which is of no one cluster.
 """
 
 import json
@@ -19,6 +19,8 @@ from webhook.cli import reading
 DATA = Path("tests/data")
 FOLDERS = sorted({path.parent for path in DATA.rglob("*") if path.is_file()})
 INCIDENTS = frozenset(DATA.glob("*incidents"))
+RECORDINGS = [folder for folder in FOLDERS if folder.is_relative_to(DATA / "recordings")]
+SLOWER = frozenset(RECORDINGS) - frozenset(RECORDINGS[::4])
 FOLDERS_OF_FOLDERS = [folder for folder in FOLDERS if any(path.is_dir() for path in folder.iterdir())]
 
 
@@ -36,7 +38,10 @@ def assert_drawn(path: Path) -> None:
 @pytest.mark.uncounted
 @pytest.mark.parametrize(
     "folder",
-    [pytest.param(one, marks=[pytest.mark.deep] if one.parent in INCIDENTS else []) for one in FOLDERS],
+    [
+        pytest.param(one, marks=[pytest.mark.deep] if one.parent in INCIDENTS or one in SLOWER else [])
+        for one in FOLDERS
+    ],
     ids=map(str, FOLDERS),
 )
 def test_every_lease_of_every_file_has_a_lane(folder: Path) -> None:
