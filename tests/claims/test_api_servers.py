@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import text
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.facts import find_claims
@@ -16,12 +16,26 @@ ENDS = "system:apiserver deleted the lease of an API server, as API servers do w
 NO_ELECTION = "the lease of an API server, by which no one elects,"
 
 
-def explain(*, name: str = NAME, user: str = "system:apiserver", follow: Any = follow_log) -> str:
-    """Return the text about a deleted lease of kube-system, with the lines that are shown without --verbose."""
+def delete(
+    *, name: str = NAME, user: str = "system:apiserver", renewed: float = 60, silent: float = 1
+) -> tuple[FakeServer, Elector]:
+    """Return a server on which a user deleted a lease of kube-system, and who held it."""
     server = FakeServer()
-    server.elector(name, f"kube-system/{name}", user="system:apiserver", pod="").lead(60)
-    server.wait(1)
+    holder = server.elector(name, f"kube-system/{name}", user="system:apiserver", pod="")
+    holder.lead(renewed)
+    server.wait(silent)
     server.delete(f"kube-system/{name}", user)
+    return server, holder
+
+
+def explain(follow: Any = follow_log, **settings: Any) -> str:
+    """Return the text about a deleted lease of kube-system, with the lines that are shown without --verbose."""
+    server, _ = delete(**settings)
+    return explain_after(server, follow, settings.get("name", NAME))
+
+
+def explain_after(server: FakeServer, follow: Any = follow_log, name: str = NAME) -> str:
+    """Return the text about a lease of kube-system half a minute later."""
     server.wait(30)
     histories = follow(server)
     answer = make_account(histories, histories.leases["kube-system", name], server.now)
@@ -36,6 +50,47 @@ def test_an_api_server_that_ends_deletes_its_lease_and_nothing_is_missing() -> N
     assert "while" not in output.replace(f"while {NAME}_1 renewed it", "")
     assert "nothing is missing if one ended. To see those that run: kubectl -n kube-system get leases -l" in output
     assert "may create it" not in output
+
+
+def create_again(*, after: float, uuid: str, user: str = "system:apiserver", silent: float = 37) -> str:
+    """Return the text about the lease of an API server that was deleted and created again, by which process."""
+    server, holder = delete(user=user, silent=silent)
+    server.wait(after)
+    holder.identity = f"{NAME}_{uuid}"
+    holder.lead(10)
+    return explain_after(server)
+
+
+@pytest.mark.parametrize("silent", [1, 37])
+def test_an_api_server_that_starts_deletes_the_lease_of_the_process_before_it(silent: float) -> None:
+    output = create_again(after=0.01, uuid="2", silent=silent)
+    assert "of an API server, as an API server that starts does with that of the process before it" in output
+    assert "when they end" not in output
+
+
+def test_an_api_server_that_goes_on_has_not_ended() -> None:
+    output = create_again(after=0.01, uuid="1", silent=1)
+    assert "system:apiserver deleted the lease of an API server\n" in output
+
+
+def test_an_api_server_that_is_restarted_in_order_ends_first() -> None:
+    output = create_again(after=15, uuid="2", silent=1)
+    assert ENDS in output
+
+
+def test_whoever_else_deletes_the_lease_before_an_api_server_starts_is_named() -> None:
+    output = create_again(after=0.01, uuid="2", user="alice")
+    assert "alice deleted the lease of an API server\n" in output
+
+
+def test_an_api_server_that_was_silent_had_ended_before() -> None:
+    output = explain(silent=37)
+    assert "system:apiserver deleted the lease of an API server, 37 s after its last renewal\n" in output
+
+
+def test_without_renewals_nothing_shows_why_the_lease_was_deleted() -> None:
+    output = explain(renewed=0, silent=60)
+    assert "system:apiserver deleted the lease of an API server\n" in output
 
 
 def test_a_watch_does_not_show_that_an_api_server_deleted_its_lease() -> None:

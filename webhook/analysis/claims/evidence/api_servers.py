@@ -10,7 +10,7 @@ from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.kubernetes.times import SECOND, parse_stamp
+from webhook.kubernetes.times import SECOND, format_length, parse_stamp
 
 API_SERVERS: Final = f"kubectl -n kube-system get leases -l {IDENTITY_LABEL}"
 """Lists the leases of the API servers that run."""
@@ -18,19 +18,24 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 API_SERVERS_BY_HOST: Final = f"{API_SERVERS} -L {_HOSTNAME}"
 """Lists them with the hosts that they name."""
 _ENDS: Final = ", as API servers do when they end"
+_STARTS: Final = ", as an API server that starts does with that of the process before it"
+_MAX_START: Final = 2 * SECOND
+"""An API server that starts deletes the lease of the process before it, and creates its own; no restart is as fast."""
+_MISSED: Final = 2
+"""So many usual intervals without a renewal are no delay: the API server had ended, or could not write any more."""
 
 
 def describe_end(history: LeaseHistory, tenure: Tenure) -> str:
     """Say how a holder lost a lease, or how that of an API server was deleted, and how well that is dated."""
     is_of_server = tenure.is_deleted and is_identity_of_api_server(history.namespace, history.name)
-    ending = _describe_deletion(tenure) if is_of_server else describe_ending(tenure)
+    ending = _describe_deletion(history, tenure) if is_of_server else describe_ending(tenure)
     who = tenure.removal.writer
     is_open = tenure.removal.is_own is None and ending.endswith("released it, or was removed")
     by = f" ({describe_writer(who)} wrote that)" if is_open and who is not None and who.pod else ""
     return f"{ending}{by}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
 
 
-def _describe_deletion(tenure: Tenure) -> str:
+def _describe_deletion(history: LeaseHistory, tenure: Tenure) -> str:
     """`system:apiserver deleted the lease of an API server, as API servers do when they end`.
 
     Each API server is that user, and one deletes what others left behind. Which of them did is not known.
@@ -39,7 +44,23 @@ def _describe_deletion(tenure: Tenure) -> str:
     if who is None:
         return "the lease of an API server was deleted"
     deleted = "deleted" if tenure.deletion.is_sure else "may have deleted"
-    return f"{describe_writer(who)} {deleted} the lease of an API server{_ENDS if who.user == API_SERVER else ''}"
+    reason = _find_reason(history, tenure) if who.user == API_SERVER else ""
+    return f"{describe_writer(who)} {deleted} the lease of an API server{reason}"
+
+
+def _find_reason(history: LeaseHistory, tenure: Tenure) -> str:
+    """Return why an API server may have deleted the lease of one, as the end of a clause; "" if nothing shows it."""
+    until = tenure.until or tenure.kept_until
+    after = next((one for one in history.tenures if one.since >= until), None)
+    if after is not None and after.since - until <= _MAX_START:
+        # Each process has a name of its own: under the old one, the process before goes on.
+        return "" if after.holder == tenure.holder else _STARTS
+    silence, usual = until - tenure.kept_until, history.renewals.usual
+    is_shown = not any(one.end > tenure.kept_until and one.start < until for one in history.renewals.unseen)
+    if usual is None or not is_shown or tenure.is_claimed:
+        return ""
+    is_silent = silence > _MISSED * usual
+    return f", {format_length(silence)} after its last renewal" if is_silent else _ENDS
 
 
 def advise_after_end_of_api_server(tenure: Tenure | None) -> Advice:
