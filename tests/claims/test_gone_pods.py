@@ -2,13 +2,16 @@
 
 import pytest
 
-from tests.claims.accounts import account, shop
+from tests.claims.accounts import account, shop, text
 from tests.claims.test_deleted_pods import Deed, by, find_loss, kubelet, play
 from tests.claims.test_late_takers import bind
 from tests.factories import drop, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.facts import find_claims
+from webhook.findings import Severity
 
 HIDDEN = (put("level", "Metadata"), drop("responseObject"))
 GONE = "its log is gone with it, unless logs are collected. See which pods run now, and their events:"
@@ -130,3 +133,105 @@ def test_the_next_pod_of_its_name_that_got_a_node_and_never_asked_is_named(asks:
     bound = "the next pod of its name got a node at 11:08:04Z, and has not asked for it, nor has any other"
     assert (bound in advice) is not asks
     assert ("kubectl -n shop describe pod db-0; kubectl -n shop get pods,events" in advice) is not asks
+
+
+ENDED = "pod db-0 was deleted at 11:07:40Z by alice, and had ended by 11:07:4{}Z, as its kubelet confirmed"
+
+
+def delete_lease_after(*deeds: Deed, deleter: str = "carol", silent: float = 20) -> FakeServer:
+    """A server on which a lease of ten minutes was deleted after deeds and some seconds, and created again by db-1."""
+    server = FakeServer(uids={"db-0": "u-1"})
+    db, *others = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    db.duration = 600
+    together(60, db, *others)
+    for deed in deeds:
+        deed(server)
+        together(2, *others)
+    together(silent, *others)
+    server.delete("shop/db", deleter)
+    together(4, *others)
+    second = server.elector("db-1", "shop/db")
+    second.duration = 600
+    together(20, second, *others)
+    return server
+
+
+def renew(server: FakeServer) -> None:
+    """Let db-0 renew a last time while its pod ends."""
+    db = server.elector("db-0", "shop/db")
+    db.duration = 600
+    db.renew()
+
+
+@pytest.mark.parametrize(
+    ("deeds", "second"),
+    [
+        ((by("alice", uid="u-1"), kubelet(uid="u-1")), 2),
+        ((by("alice", uid="u-1"), renew, kubelet(uid="u-1")), 4),
+    ],
+    ids=["at once", "after a last renewal"],
+)
+def test_nobody_led_by_a_lease_whose_pod_had_ended_before_it_was_deleted(deeds: tuple[Deed, ...], second: int) -> None:
+    server = delete_lease_after(*deeds)
+    (claim,) = (one for one in find_claims(account(follow_log(server), server.now)) if one.check == "lease-deleted")
+    assert claim.severity is Severity.WARNING
+    assert "while db-0_1 was named in it; db-1_1 created it again" in claim.message
+    assert claim.message.endswith(f"later: {ENDED.format(second)}, so no one led by it any more")
+    assert claim.advice == (
+        "db-0_1 ended without releasing the lease, and others wait up to 10 min 0 s until it expires: "
+        "its deletion spared them that. See which pods run now, and their events:"
+    )
+
+
+def test_who_wanted_the_end_of_the_pod_need_not_be_known() -> None:
+    server = delete_lease_after(kubelet(uid="u-1"))
+    assert ": pod db-0 had ended by 11:07:40Z, as its kubelet confirmed, so no one led" in (
+        text(account(follow_log(server), server.now))
+    )
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        (by("alice", uid="u-1"),),
+        (by("alice", FORCE, uid="u-1"),),
+        (by(COLLECTOR),),
+        (by("alice", uid="u-1"), kubelet(uid="u-2")),
+        (by("alice", uid="u-1"), kubelet(uid="u-1"), renew),
+    ],
+    ids=["asked only", "by force", "by the collector", "another pod", "renewed after it"],
+)
+def test_a_pod_that_may_have_run_on_may_have_led(deeds: tuple[Deed, ...]) -> None:
+    server = delete_lease_after(*deeds)
+    output = text(account(follow_log(server), server.now))
+    assert "two may have led at once, as most clients lead for up to 6 min" in output
+    assert "so no one led" not in output
+
+
+def test_who_deletes_the_lease_before_the_pod_ended_may_have_let_two_lead() -> None:
+    server = delete_lease_after(by("alice", uid="u-1"))
+    kubelet(uid="u-1")(server)
+    assert "two may have led at once" in text(account(follow_log(server), server.now))
+
+
+def test_a_lease_that_had_expired_was_nobodys_in_any_case() -> None:
+    server = delete_lease_after(by("alice", uid="u-1"), kubelet(uid="u-1"), silent=700)
+    output = text(account(follow_log(server), server.now))
+    assert "it had expired" in output
+    assert "so no one led" not in output
+
+
+def test_a_heartbeat_that_is_deleted_says_nothing_of_who_leads() -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    holder = server.elector("db-0", "kube-node-lease/db", user="system:serviceaccount:shop:db")
+    holder.lead(60)
+    by("alice", uid="u-1")(server)
+    kubelet(uid="u-1")(server)
+    server.wait(5)
+    server.delete("kube-node-lease/db", "carol")
+    server.wait(5)
+    histories = follow_log(server)
+    history = histories.leases["kube-node-lease", "db"]
+    found = [one for one in find_claims(make_account(histories, history, server.now)) if one.check == "lease-deleted"]
+    assert [one.severity for one in found] == [Severity.INFO]
+    assert "so no one led" not in found[0].message

@@ -57,6 +57,21 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     return _find_gone(histories, tenure) if is_known else None
 
 
+def describe_confirmed_end(histories: ClusterHistory, tenure: Tenure, until: int, now: int) -> str:
+    """Say how the pod of a holder had ended by an instant, as its kubelet confirmed, as a clause; "" if none did.
+
+    Nobody leads by its lease from then on. What was taken away without its kubelet may run on.
+    """
+    gone, own = find_gone_pod(histories, tenure), tenure.processes.own
+    if gone is None or own is None or not is_by_kubelet(gone.ended) or gone.ended.at > until - histories.bounds.skew:
+        return ""
+    asked, deleted = gone.asked, ""
+    if asked is not None:
+        deleted = f"was {name_deletion(asked)} at {format_clock(asked.at, now)}{describe_by_writer(asked.writer)}, and "
+    ended = f"had ended by {format_clock(gone.ended.at, now)}, as its kubelet confirmed"
+    return f"pod {format_name(own.pod)} {deleted}{ended}"
+
+
 def describe_end_of_replaced(histories: ClusterHistory, tenure: Tenure, since: int) -> str:
     """Say how the pod that renewed in a tenure had ended before another one did under the same name, as a clause.
 
@@ -79,7 +94,13 @@ def _find_gone(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     if ended is None or any(at > ended.at for at in tenure.processes.requests_after_loss):
         return None
     first = find_first_request(tenure, own, tenure.last_of_identity)
-    before = [one for one in known if not is_by_kubelet(one) and max(first, ended.at - _WITHIN) <= one.at <= ended.at]
+    before = [
+        one
+        for one in known
+        if not is_by_kubelet(one)
+        # By its uid it is this pod, which may renew the lease for the last time after that.
+        and (ended.at - _WITHIN if one.uid and own.uid else max(first, ended.at - _WITHIN)) <= one.at <= ended.at
+    ]
     return GonePod(next((one for one in before if one.is_surely_not_dry_run), None), ended)
 
 

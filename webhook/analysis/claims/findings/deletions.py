@@ -14,7 +14,7 @@ from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.evidence.ended_deleters import EndedDeleter, find_ended_deleter
-from webhook.analysis.claims.evidence.gone_pods import find_gone_owner
+from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end, find_gone_owner
 from webhook.analysis.claims.evidence.owners import (
     describe_added_owners,
     find_owner_that_held,
@@ -36,6 +36,7 @@ from webhook.analysis.inputs.items import InputKind, Observation, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
+from webhook.text.commands import make_kubectl_prefix
 
 _MARKED_WITHIN: Final = 10 * MINUTE
 """Programs that prune objects run every few minutes."""
@@ -60,7 +61,9 @@ def claim_deletion(
         [] if before.deletion.by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
     is_idle = _is_written_in_and_idle(history, before)
-    message = _describe_deletion(history, before, after, now, is_idle=is_idle)
+    asked_at = before.deletion.marked_at or before.until or now
+    pod_end = "" if before.had_expired else describe_confirmed_end(histories, before, asked_at, now)
+    message = _describe_deletion(history, before, after, now, is_idle=is_idle or bool(pod_end))
     if is_idle:
         message += f", which did not renew it in the {format_length(silence)} since it was written in"
     ended_deleter = find_ended_deleter(histories, before)
@@ -77,8 +80,11 @@ def claim_deletion(
     if after is not None:
         message += f"; {_describe_creation(before, after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(histories, history, before, after, now=now, is_idle=is_idle)
-    message += consequence
     advice = _advise(history, before, collection_deletions, ended_deleter)
+    if pod_end and severity is not Severity.INFO:
+        severity, consequence = Severity.WARNING, f": {pod_end}, so no one led by it any more"
+        advice = _advise_after_end(history, before)
+    message += consequence
     over = None if after is None else after.since
     yield make_claim(
         history,
@@ -219,6 +225,16 @@ def _advise(
     if (owners := name_owners(before.deletion.owners)) and find_owner_that_held(history, before) is None:
         sentence = f"Kubernetes deletes a lease once none of its owners exists; this one named {owners}. {sentence}"
     return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+
+
+def _advise_after_end(history: LeaseHistory, before: Tenure) -> Advice:
+    """Return what to do about the lease of a pod that had ended: to delete it was no harm, and others waited."""
+    length = f" up to {format_length(before.duration * SECOND)}" if before.duration else ""
+    sentence = (
+        f"{format_name(before.holder)} ended without releasing the lease, and others wait{length} until it expires: "
+        "its deletion spared them that. See which pods run now, and their events:"
+    )
+    return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
 
 
 def _describe_collection_deletion(collection_deletion: Observation, now: int) -> str:
