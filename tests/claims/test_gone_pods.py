@@ -235,3 +235,56 @@ def test_a_heartbeat_that_is_deleted_says_nothing_of_who_leads() -> None:
     found = [one for one in find_claims(make_account(histories, history, server.now)) if one.check == "lease-deleted"]
     assert [one.severity for one in found] == [Severity.INFO]
     assert "so no one led" not in found[0].message
+
+
+def take_after(*deeds: Deed, taking: str) -> list[Claim]:
+    """What is said of a live lease that another one took after deeds, or that carol emptied."""
+    server = FakeServer(uids={"db-0": "u-1", "db-1": "u-2"})
+    db, *others = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    second = server.elector("db-1", "shop/db")
+    db.duration = second.duration = 600
+    together(60, db, *others)
+    for deed in deeds:
+        deed(server)
+        together(2, *others)
+    if taking == "foreign-release":
+        server.elector("carol", "shop/db", user="carol", pod="").release()
+        together(4, *others)
+    elif taking == "stranger":
+        second.user = "system:serviceaccount:shop:other"
+    second.lead(20)
+    together(20, second, *others)
+    found = find_claims(account(follow_log(server), server.now))
+    return [one for one in found if one.check in {"lease-stolen", "foreign-release"}]
+
+
+@pytest.mark.parametrize(
+    ("taking", "severity"),
+    [("lease-stolen", Severity.WARNING), ("stranger", Severity.ERROR), ("foreign-release", Severity.WARNING)],
+)
+def test_of_a_holder_whose_pod_had_ended_no_two_led(taking: str, severity: Severity) -> None:
+    (claim,) = take_after(by("alice", uid="u-1"), kubelet(uid="u-1"), taking=taking)
+    assert f": {ENDED.format(2)}, so no one led by it any more" in claim.message
+    assert "two may have led" not in claim.message
+    assert claim.severity is severity
+
+
+@pytest.mark.parametrize("taking", ["lease-stolen", "foreign-release"])
+def test_of_a_holder_whose_pod_may_run_on_two_may_have_led(taking: str) -> None:
+    (claim,) = take_after(by("alice", uid="u-1"), taking=taking)
+    assert "two may have led" in claim.message
+
+
+def test_a_holder_that_is_removed_from_a_lease_and_not_followed_had_ended() -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    db, *others = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    db.duration = 600
+    together(60, db, *others)
+    by("alice", uid="u-1")(server)
+    together(2, *others)
+    kubelet(uid="u-1")(server)
+    together(20, *others)
+    server.elector("carol", "shop/db", user="carol", pod="").release()
+    together(10, *others)
+    (claim,) = (one for one in find_claims(account(follow_log(server), server.now)) if one.check == "foreign-release")
+    assert claim.message.endswith("so no one led by it any more")

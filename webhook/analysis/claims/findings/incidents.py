@@ -7,6 +7,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, silences
+from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end
 from webhook.analysis.claims.evidence.sole_writers import find_sole_writer
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
@@ -131,7 +132,7 @@ def _find_handovers(
     pairs = [pair for pair in pairwise(tenures) if id(pair[1]) not in taken_in_turns]
     yield from _find_in_pairs(histories, history, pairs[-silences.MAX_OF_A_KIND :], lost=lost, now=now)
     if tenures and was_removed_while_leading(tenures[-1], now):
-        yield claim_removal(history, tenures[-1], None, now)
+        yield claim_removal(histories, history, tenures[-1], None, now=now)
     if history.is_deleted and tenures:
         yield from claim_deletion(histories, history, tenures[-1], None, now=now)
 
@@ -147,7 +148,8 @@ def _find_in_pairs(
     """Yield what went wrong as a holder followed the one before."""
     for before, after in pairs:
         if after.may_be_stolen:
-            yield claim_replacement(history, before, after, now)
+            end = describe_confirmed_end(histories, before, after.beginning.write.earliest or after.since, now)
+            yield claim_replacement(history, before, after, now, end=end)
         elif (unshown := claim_unshown_theft(history, before, after, now)) is not None:
             yield unshown
         elif after.began is Handover.REPLACED:
@@ -155,7 +157,7 @@ def _find_in_pairs(
         elif after.began is Handover.DELETED or (before.is_deleted and after.began is Handover.CLAIMED):
             yield from claim_deletion(histories, history, before, after, now=now)
         elif was_removed_while_leading(before, now):
-            yield claim_removal(history, before, after, now)
+            yield claim_removal(histories, history, before, after, now=now)
         elif after.since in lost and before.is_known_to_have_held:
             yield claim_loss(history, lost[after.since], after, now)
         elif _was_never_taken_up(history, before, after):

@@ -6,10 +6,12 @@ from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe
 from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
+from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.handover_clauses import describe_address_of_end
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.audit_log.addresses import Elsewhere
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import was_live
@@ -25,14 +27,17 @@ def was_removed_while_leading(tenure: Tenure, now: int) -> bool:
     return tenure.removal.is_own is False or (tenure.removal.may_be_by_another and is_live)
 
 
-def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+def claim_removal(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+) -> Claim:
     """Return the claim that a holder was removed: by another one, or by someone unknown."""
     if before.removal.is_own is False:
-        return _claim_foreign_release(history, before, after, now)
+        end = "" if before.had_expired else describe_confirmed_end(histories, before, before.until or now, now)
+        return _claim_foreign_release(history, before, after, now, end=end)
     return _claim_removed_holder(history, before, after, now)
 
 
-def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int, *, end: str) -> Claim:
     who = before.removal.writer or Writer()
     by, at = describe_writer(who), before.until or now
     silent, longest = at - before.last_renewal, history.renewals.longest_usual
@@ -48,8 +53,12 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         severity = Severity.WARNING
         led = f", which had not renewed the lease for {format_length(silent)}, and may still have led"
     place = describe_address_of_end(before)
+    if end:
+        severity, led = Severity.WARNING, f": {end}, so no one led by it any more"
     message = f"at {format_clock(at, now)} {by} removed {format_name(before.holder)} as the holder{place}{led}"
-    if after is not None and (before.had_expired or (has_stopped and after.holder != before.holder)):
+    if end and after is not None:
+        message += f"; {format_name(after.holder)} took it at {format_clock(after.since, now)}"
+    elif after is not None and (before.had_expired or (has_stopped and after.holder != before.holder)):
         message += f"; {format_name(after.holder)} took it at {format_clock(after.since, now)}"
         message += "" if before.had_expired else ": two may have led at once, unless the old one had ended"
     elif after is not None and after.holder != before.holder:

@@ -98,11 +98,14 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
     return f"{taker} took the lease ({describe_writer(stranger)})" if stranger else f"{taker} took the lease"
 
 
-def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
-    """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
+def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, end: str = "") -> Claim:
+    """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one.
+
+    `end` says how the pod of the holder before had ended by then, "" if it may have run on.
+    """
     if is_passed_on(history, before, after, now):
         return claim_passing_on(history, before, after, now)
-    theft = _Theft(history, before, after, now, explain_false_expiry(history, before, after, now))
+    theft = _Theft(history, before, after, now, explain_false_expiry(history, before, after, now), end)
     return _claim_taking_from_silent(theft) if theft.is_from_silent else _claim_theft(theft)
 
 
@@ -141,6 +144,8 @@ class _Theft(Struct, frozen=True, dict=True):
     after: Tenure
     now: int
     false_expiry: FalseExpiry | None
+    end: str = ""
+    """How the pod of the holder before had ended by then, as a clause; "" if it may have run on."""
 
     @property
     def is_set_back(self) -> bool:
@@ -203,7 +208,7 @@ class _Theft(Struct, frozen=True, dict=True):
     @property
     def sentence(self) -> str:
         """When and by whom it was taken from whom, with what is known of both, without a full stop."""
-        doubt = _describe_doubt(self.before, self.now)
+        doubt = f"{self.end}, so no one led by it any more" if self.end else _describe_doubt(self.before, self.now)
         if self.is_of_no_process:
             doubt = f"the log has no request of a pod named as {format_name(self.after.holder)}"
         facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)
@@ -228,7 +233,9 @@ def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
     is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process
     is_one = is_one or (theft.after.processes.taken_by is None and find_sole_manager(theft.history) != "")
-    severity = Severity.ERROR if theft.after.beginning.is_dated and not is_one else Severity.WARNING
+    is_harmless = bool(theft.end) and theft.other is None and theft.stranger is None
+    is_error = theft.after.beginning.is_dated and not is_one and not is_harmless
+    severity = Severity.ERROR if is_error else Severity.WARNING
     return _make_claim(theft, severity, _EXPLANATIONS[_classify(theft)](theft))
 
 
