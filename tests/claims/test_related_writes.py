@@ -684,10 +684,57 @@ def evict_by_taint(*writes: tuple[float, str, tuple[Tweak, ...]], by: Tweak = BY
 @pytest.mark.parametrize("after", [-1.5, 9.0])
 def test_taints_around_the_deletion_of_a_pod_for_a_taint_are_listed(name: str, after: float) -> None:
     output = evict_by_taint((after, name, TAINTED))
-    assert f"Node {name} was updated by alice@example.org, which set the taint m:NoExecute" in output
+    assert f"Node {name} was updated by alice@example.org, which left it with the taint m:NoExecute" in output
     assert (
         "was deleted by kube-system/node-controller, as is a pod that does not tolerate a taint of its node" in output
     )
+
+
+def with_taints(*keys: str, level: str = "RequestResponse") -> tuple[Tweak, ...]:
+    """Changes of a patch that repeats taints which others set, with its answer unless the log has requests only."""
+    taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+    told = put("responseObject", {"kind": "Node", "spec": {"taints": taints}})
+    sent = put("requestObject", {"spec": {"taints": taints}}), put("level", level)
+    return (*sent, told) if level == "RequestResponse" else (*sent, put("responseObject", None))
+
+
+@pytest.mark.parametrize("level", ["Request", "RequestResponse"])
+def test_who_repeats_a_taint_did_not_set_it(level: str) -> None:
+    output = evict_by_taint(
+        (-1.5, "n1", (*with_taints("gone", level=level), BY_TAINT)), (5, "n1", with_taints("out", "gone", level=level))
+    )
+    assert "Node n1 was updated by alice@example.org, which set the taint out:NoExecute\n" in output
+
+
+def test_who_removes_a_taint_did_not_set_those_that_are_left() -> None:
+    output = evict_by_taint((-1.5, "n1", with_taints("out", "gone")), (5, "n1", with_taints("gone")))
+    assert "which left it with the taints out:NoExecute, gone:NoExecute" in output
+    assert "which removed the taint out:NoExecute" in output
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        put("verb", "delete"),
+        put("requestObject", None),
+    ],
+    ids=["a deletion", "not shown"],
+)
+def test_where_the_taints_before_are_not_known_nobody_is_said_to_have_set_one(between: Tweak) -> None:
+    output = evict_by_taint(
+        (-1.5, "n1", with_taints("gone")), (2, "n1", (between,)), (5, "n1", with_taints("out", "gone"))
+    )
+    assert "which left it with the taints out:NoExecute, gone:NoExecute" in output
+
+
+def test_a_taint_that_evicts_is_listed_beside_the_status_of_its_node() -> None:
+    server = lose_on_node("n1", BY_NODE_CONTROLLER, put("objectRef.subresource", "status"), before=30)
+    about = put("objectRef", {"resource": "nodes", "name": "n1"}), put("verb", "patch"), BY_NODE_CONTROLLER
+    at = put("stageTimestamp", format_micro_time(server.now - 30 * SECOND))
+    server.log.append(write_event("nodes", "", *about, at, *with_taints("gone")))
+    output = explain(server)
+    assert "Node n1 was given another status" in output
+    assert "Node n1 was updated by kube-system/node-controller, which left it with the taint gone:NoExecute" in output
 
 
 def test_in_a_log_without_bodies_a_write_just_before_to_the_node_of_the_pod_is_listed() -> None:

@@ -76,3 +76,42 @@ def test_of_two_deletions_the_first_may_have_been_a_dry_run() -> None:
 
 def test_a_later_deletion_says_nothing_of_the_one_before_the_object_was_created_again() -> None:
     assert find_sure(DELETED, CREATED, replace(DELETED, at=30)) == [10]
+
+
+TAINTED = replace(DELETED, verb="updated", is_surely_not_dry_run=True, taints=("a:NoExecute",), change="as sent")
+
+
+def list_changes(*writes: RelatedWrite, skew: int = 0) -> Sequence[str]:
+    """Return what is said of the taints that writes set."""
+    known = RelatedWrites()
+    for write in writes:
+        known.add(write)
+    return [one.change for one in known.list_confirmed(Absences(), skew)]
+
+
+@pytest.mark.parametrize(
+    ("before", "skew", "change"),
+    [
+        (replace(TAINTED, at=5, taints=()), 0, "which set the taint a:NoExecute"),
+        (replace(TAINTED, at=5), 0, ""),
+        (replace(TAINTED, at=5, taints=None), 0, "as sent"),
+        (replace(TAINTED, at=5, taints=()), 5, "as sent"),
+        (replace(TAINTED, at=15, taints=()), 0, "as sent"),
+        (replace(TAINTED, at=5, taints=(), name="n2"), 0, "as sent"),
+        (replace(TAINTED, at=5, taints=(), kind="Role"), 0, "as sent"),
+    ],
+    ids=["not there", "there", "not known", "clocks differ", "after it", "another node", "another kind"],
+)
+def test_a_taint_was_set_if_it_was_not_there_before(before: RelatedWrite, skew: int, change: str) -> None:
+    assert list_changes(before, TAINTED, skew=skew)[-1] == change
+
+
+def test_a_new_node_has_not_lost_the_taints_of_the_one_before() -> None:
+    created = replace(CREATED, taints=(), change="")
+    assert list_changes(TAINTED, created) == ["as sent", ""]
+
+
+def test_a_copy_of_the_log_may_show_the_taints() -> None:
+    before = replace(TAINTED, at=5, taints=())
+    assert list_changes(before, replace(TAINTED, taints=None), TAINTED)[-1] == "which set the taint a:NoExecute"
+    assert list_changes(before, TAINTED, replace(TAINTED, taints=None))[-1] == "which set the taint a:NoExecute"

@@ -569,7 +569,8 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     is when the request came, if the log says so. `change` is what it set of a workload, as a clause, if the log shows
     the request, and `switched_off` the container that it gave an argument which switches elections off. `program` is
     the name with which the writer's user agent begins. It `may_change_nothing` if it is a patch that the log does not
-    show: who applies what is stored already changes nothing.
+    show: who applies what is stored already changes nothing. `taints` are those of a Node after it, None if the log
+    does not show them.
     """
 
     at: int
@@ -584,6 +585,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     switched_off: str = ""
     program: str = ""
     may_change_nothing: bool = False
+    taints: tuple[str, ...] | None = None
 
 
 class ObjectAbsence(Struct, frozen=True, gc=False):

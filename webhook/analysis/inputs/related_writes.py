@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite, name_program
-from webhook.analysis.inputs.node_taints import describe_taints
+from webhook.analysis.inputs.node_taints import describe_taints, find_taints
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
 from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER, NULL
 from webhook.kubernetes.times import get_instant, normalize
@@ -121,6 +121,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         return None
     change = describe_workload_change(event.verb, sent) if kind in WORKLOADS else WorkloadChange()
     words = describe_taints(event.verb, sent) if kind == "Node" and not reference.subresource else change.words
+    is_tainted = kind == "Node" and done != "deleted"
     assert at is not None
     return RelatedWrite(
         at=at,
@@ -135,6 +136,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         switched_off=change.switched_off,
         program=name_program(event.user_agent),
         may_change_nothing=event.verb == "patch" and done == "updated" and sent == bytes(NULL),
+        taints=find_taints(event.verb, sent, bytes(event.response_object)) if is_tainted else None,
     )
 
 

@@ -76,6 +76,7 @@ _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 _TERMINATING: Final = "because it is being terminated"
 """What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
+_EVICTS: Final = ":NoExecute"
 _NEVER: Final = 2**62
 _Run = tuple[int | None, int]
 """When the first and the last refusal of a run came; None if the first may be forgotten."""
@@ -95,7 +96,7 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     doubt = "" if write.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
-    why = ", as when it taints a node that is not ready" if _is_taint(write) else why
+    why = ", as when it taints a node that is not ready" if _is_taint(write) and not write.change else why
     change = f", {write.change}" if write.change else ""
     # Programs apply what is stored already again and again; a person means to change something.
     is_by_program = UserInfo(write.writer.user).service_account is not None
@@ -111,10 +112,17 @@ def _is_taint(write: RelatedWrite) -> bool:
 
 
 def _is_said_by_another(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
-    """Return whether a node may have been tainted because it was not heard, or is new, as another write says."""
-    return _is_taint(write) and any(
-        _is_of_same(one, write) and one.verb in {STATUS_WRITTEN, "created"} and 0 <= write.at - one.at <= _NEAR
-        for one in writes
+    """Return whether a node may have been tainted because it was not heard, or is new, as another write says.
+
+    A taint that has its pods deleted says more than that.
+    """
+    return (
+        _is_taint(write)
+        and _EVICTS not in write.change
+        and any(
+            _is_of_same(one, write) and one.verb in {STATUS_WRITTEN, "created"} and 0 <= write.at - one.at <= _NEAR
+            for one in writes
+        )
     )
 
 
