@@ -6,6 +6,7 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
+from webhook.analysis.claims.evidence.moved_heartbeats import MovedHeartbeat, find_moved_heartbeat
 from webhook.analysis.claims.evidence.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
@@ -92,6 +93,8 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
         False: "; the lease of its node was renewed" if compared.late else ", and so was that of its node",
         None: "",
     }[is_node_silent]
+    moved = _find_moved_heartbeat(histories, node, end) if is_node_silent is False else None
+    of_node += f", but since {format_clock(moved.run.first, end)} {moved.source}, unlike before" if moved else ""
     others = describe_punctual(compared)
     text = f"{others}{of_node}"
     silent_node = node if is_node_silent and is_silent else ""
@@ -199,6 +202,13 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
         return True
     # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
     return False if not silent and end - start > longest else None
+
+
+def _find_moved_heartbeat(histories: ClusterHistory, node: str, end: int) -> MovedHeartbeat | None:
+    """Return who wrote the lease of a node in its kubelet's place by an instant."""
+    lease = histories.leases.get((NODE_LEASES, node))
+    moved = find_moved_heartbeat(lease) if lease is not None else None
+    return moved if moved is not None and moved.run.first <= end else None
 
 
 def count_failures_of_others(evidence: SilenceEvidence) -> str:

@@ -6,6 +6,7 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
+from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.findings.askers import describe_askers
 from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import (
@@ -133,7 +134,9 @@ def _describe_heartbeat(account: "Account", holder: str) -> str:
     """
     beat = f"heartbeat of {holder}" if account.holder else "heartbeat without a holder (by its fields)"
     if account.state is LeaseState.LIVE:
-        return f"{beat}, seen{_describe_since(account.last_renewal, account.now)}"
+        moved = find_moved_heartbeat(account.history)
+        since = f", {moved.source} since {format_clock(moved.run.first, account.now)}" if moved is not None else ""
+        return f"{beat}, seen{_describe_since(account.last_renewal, account.now)}{since}"
     owner = find_owner(account.history.lease) if account.history.lease else ""
     doubt = f", {_describe_doubt(account)}" if account.doubt.may_lack_renewals else ""
     named = f"; its owner is {format_name(owner)}" if owner else ""

@@ -53,6 +53,7 @@ from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_p
 from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
 from webhook.analysis.claims.evidence.related_writes import is_of_node
 from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker
@@ -665,6 +666,8 @@ def _advise_on_users(account: Account) -> Advice | None:
     odd = find_taken_back(history) or servers or find_two_addresses(history) or _find_changed_user(account)
     if odd is not None:
         return odd.advise(history)
+    if (moved := find_moved_heartbeat(history)) is not None:
+        return moved.advise(history)
     if updates := find_conflicting_updates(history):
         return updates[-1].advise()
     if (others := find_other_askers(account)) is not None:

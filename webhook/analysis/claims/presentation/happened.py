@@ -15,6 +15,7 @@ from webhook.analysis.claims.evidence.creations import find_creation_at_first_si
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.manager_runs import describe_manager_run, find_manager_run
+from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.evidence.related_writes import (
     describe_related_write,
@@ -97,7 +98,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
     beside += _list_accepted_candidates(account)
-    beside += [*_list_work_after_releases(account), *_list_idle_times(account)]
+    beside += [*_list_work_after_releases(account), *_list_idle_times(account), *_list_moved_heartbeat(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -154,6 +155,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_single_readers(account),
         *_list_past_rhythms(account),
         *_list_manager_runs(account)[-1:],
+        *_list_moved_heartbeat(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
     shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
@@ -241,6 +243,12 @@ def _list_manager_runs(account: Account) -> list[_Event]:
     """Return that holders were renewed under another field manager, where nothing shows by whom."""
     found = (find_manager_run(one) for one in account.history.tenures)
     return [(one.first, describe_manager_run(account.history, one, account.now)) for one in found if one is not None]
+
+
+def _list_moved_heartbeat(account: Account) -> list[_Event]:
+    """Return since when something else than its kubelet writes the heartbeat of a node."""
+    found = find_moved_heartbeat(account.history)
+    return [] if found is None else [(found.run.first, found.describe(account.now))]
 
 
 def _list_past_rhythms(account: Account) -> list[_Event]:

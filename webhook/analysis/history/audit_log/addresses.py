@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
-from webhook.analysis.inputs.items import Observation, Writer
+from webhook.analysis.inputs.items import Observation, Writer, name_program
 from webhook.kubernetes.objects import Lease
 
 _MIN_RENEWALS: Final = 3
@@ -24,20 +25,45 @@ class Elsewhere(Struct, frozen=True):
     own: str
 
 
+class SourceRun(Struct, frozen=True):
+    """The latest writes of a user, which came from one address, in microseconds since 1970; `program` is that of all.
+
+    `before` is the program, and the address, of its writes until then, the last one at `left`. Programs are what user
+    agents name, which clients choose; "" of several.
+    """
+
+    address: str
+    program: str
+    first: int
+    last: int
+    count: int = 1
+    before: tuple[str, str] = ("", "")
+    left: int = 0
+
+    def follow(self, address: str, program: str, at: int) -> "SourceRun":
+        """Return the run after another write, which may begin one from another address."""
+        if address != self.address:
+            return SourceRun(address, program, at, at, before=(self.program, self.address), left=self.last)
+        return replace(self, program=self.program if program == self.program else "", last=at, count=self.count + 1)
+
+
 class AddressesOfWriter(Struct):
     """From which addresses the writes of one process or user came: how often, since when, and how often in turn.
 
-    `conflicts` of the writes were answered with 409.
+    `conflicts` of the writes were answered with 409; `run` are the latest of them, from one address.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     turns: int = 0
     conflicts: int = 0
+    run: SourceRun | None = None
     _latest: str = ""
 
-    def add(self, address: str, at: int, *, is_conflict: bool) -> None:
-        """Count a write."""
+    def add(self, source: str, at: int, *, is_conflict: bool) -> None:
+        """Count a write, from an address and by a program."""
+        address, program = get_address(source), name_program(source.partition(" ")[2])
+        self.run = SourceRun(address, program, at, at) if self.run is None else self.run.follow(address, program, at)
         if address not in self.counts and len(self.counts) >= MAX_LISTED:
             return
         self.turns += 1 if self._latest not in {"", address} else 0
@@ -62,7 +88,7 @@ class WriteAddresses(Struct):
             return
         if who in self.by_writer or len(self.by_writer) < MAX_LISTED:
             of_writer = self.by_writer.setdefault(who, AddressesOfWriter())
-            of_writer.add(get_address(seen.source), seen.at or 0, is_conflict=is_conflict)
+            of_writer.add(seen.source, seen.at or 0, is_conflict=is_conflict)
 
     def take(self, seen: Observation) -> None:
         """Count a write that was stored, if its token names a pod, and it left a holder."""
