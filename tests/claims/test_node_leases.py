@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import text
 from tests.factories import put
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import View, advise, follow_both, follow_log, follow_watch
+from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.test_related_writes import write_event
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.assemble import make_account
@@ -267,6 +267,73 @@ def test_a_lease_that_goes_with_its_node_is_not_created_again(
     assert ("its Node is probably gone: Kubernetes deletes the lease" in advice) is (is_of_node and not is_known)
     assert ("describe node n1" in advice) is (is_of_node and not is_known)
     assert ("Most clients create it" in advice) is not (is_of_node and not is_known)
+
+
+def delete_lock(
+    *, uid: str = "u", wait: float = 4, is_beat_deleted: bool = False, is_first_seen_later: bool = False
+) -> FakeServer:
+    """A server on which a lock that Node n1 owns is deleted while n1, of uid u, renews its heartbeat."""
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user=KUBELET, retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    if not is_first_seen_later:
+        node.lead(60)
+    lock = server.elector("maintenance", "shop/node-n1", duration=3600)
+    lock.take()
+    server.wait(20)
+    server.delete("shop/node-n1", lock.user, lock.pod)
+    server.wait(wait)
+    if is_beat_deleted:
+        server.delete("kube-node-lease/n1")
+    if wait:
+        node.lead(10)
+    for _, _, document in server.events:
+        metadata = document["metadata"]
+        owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": uid if metadata["name"] == "node-n1" else "u"}
+        metadata["ownerReferences"] = [owner]
+        for entry in metadata["managedFields"]:
+            entry["fieldsV1"]["f:metadata"] = {"f:ownerReferences": {}}
+    return server
+
+
+GOES_ON = "Its owner, Node n1, renewed its heartbeat at 11:08:1"
+
+
+@pytest.mark.parametrize(
+    ("server", "goes_on"),
+    [
+        pytest.param(delete_lock(), True, id="its heartbeat goes on"),
+        pytest.param(delete_lock(wait=0), False, id="no heartbeat was seen since"),
+        pytest.param(delete_lock(uid="v"), False, id="a Node of another uid"),
+        pytest.param(delete_lock(is_beat_deleted=True), False, id="its heartbeat was deleted, too"),
+        pytest.param(delete_lock(is_first_seen_later=True), False, id="its heartbeat was created later"),
+    ],
+)
+def test_a_lease_was_not_deleted_with_a_node_whose_heartbeat_goes_on(server: FakeServer, *, goes_on: bool) -> None:
+    histories = follow_watch(server)
+    account = make_account(histories, histories.leases["shop", "node-n1"], server.now)
+    (deleted,) = (one for one in account.findings if one.check == "lease-deleted")
+    assert isinstance(deleted, Claim)
+    for advice in (advise(account), deleted.advice):
+        assert (GOES_ON in advice) is goes_on
+    assert ("its Node is probably gone" in advise(account)) is not goes_on
+    assert ("once none of its owners exists; this one named Node n1" in deleted.advice) is not goes_on
+
+
+def test_the_clock_of_a_kubelet_does_not_say_that_its_node_goes_on() -> None:
+    server = delete_lock()
+    histories = cluster_of(server.watch(managed_fields=False))
+    account = make_account(histories, histories.leases["shop", "node-n1"], server.now)
+    assert "its Node is probably gone" in advise(account)
+
+
+def test_of_several_owners_one_that_goes_on_is_enough() -> None:
+    server = delete_lock()
+    gone = {"apiVersion": "v1", "kind": "Node", "name": "n0", "uid": "v"}
+    for _, _, document in server.events:
+        document["metadata"]["ownerReferences"].insert(0, gone)
+    histories = follow_watch(server)
+    assert GOES_ON in advise(make_account(histories, histories.leases["shop", "node-n1"], server.now))
 
 
 def come_back(name: str = "n2", *, pod: str = "", wait: float = 13, after: float = 120, more: int = 0) -> FakeServer:

@@ -9,9 +9,11 @@ from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks, find_cr
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
 from webhook.analysis.claims.evidence.namesakes import Namesake, find_namesake
 from webhook.analysis.claims.evidence.newer_leases import NewerLease, find_newer_lease
+from webhook.analysis.claims.evidence.owner_nodes import OwnerNode, find_owner_node
 from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode, find_renamed_node
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.owners import list_owners
 from webhook.analysis.history.status import LeaseStatus
 
 
@@ -28,6 +30,8 @@ class Surroundings(Struct, frozen=True):
     """A lease of its name in another namespace, if it does not exist."""
     alike: AlikeLease | None = None
     """Another held lease that is named like it, if both were held at the same time."""
+    owner_node: OwnerNode | None = None
+    """The Node that owned it, if it was deleted and the heartbeat of that Node goes on."""
 
 
 NO_SURROUNDINGS: Final = Surroundings()
@@ -38,11 +42,13 @@ def find_surroundings(
     histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int, doubt: ExpiryDoubt
 ) -> Surroundings:
     """Return what other leases say of one at `now`, in microseconds since 1970."""
+    owners = list_owners(history.lease.metadata.owner_references) if history.is_deleted and history.lease else ()
     found = Surroundings(
         crossed=find_crossed_locks(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
         renamed_node=find_renamed_node(histories, history, now),
         namesake=find_namesake(histories, history),
         alike=find_alike_lease(histories, history, now),
+        owner_node=find_owner_node(histories, owners, history.latest_tenure),
     )
     return found if found != NO_SURROUNDINGS else NO_SURROUNDINGS

@@ -15,6 +15,7 @@ from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.evidence.ended_deleters import EndedDeleter, find_ended_deleter
 from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end, find_gone_owner
+from webhook.analysis.claims.evidence.owner_nodes import find_owner_node
 from webhook.analysis.claims.evidence.owners import (
     describe_added_owners,
     find_owner_that_held,
@@ -80,7 +81,9 @@ def claim_deletion(
     if after is not None:
         message += f"; {_describe_creation(before, after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(histories, history, before, after, now=now, is_idle=is_idle)
-    advice = _advise(history, before, collection_deletions, ended_deleter)
+    node = find_owner_node(histories, before.deletion.owners, before)
+    owners = node.describe(now) if node is not None else _describe_owners(history, before)
+    advice = _advise(history, before, collection_deletions, ended_deleter, owners=owners)
     if pod_end and severity is not Severity.INFO:
         severity, consequence = Severity.WARNING, f": {pod_end}, so no one led by it any more"
         advice = _advise_after_end(history, before)
@@ -206,8 +209,13 @@ def _advise(
     before: Tenure,
     collection_deletions: Sequence[Observation],
     ended_deleter: EndedDeleter | None,
+    *,
+    owners: str,
 ) -> Advice:
-    """Return what to do about a deletion; if the deleter is unknown, a deletion of many leases may have caused it."""
+    """Return what to do about a deletion; if the deleter is unknown, a deletion of many leases may have caused it.
+
+    `owners` are sentences about the owners that the lease named.
+    """
     who = before.deletion.by
     if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
@@ -222,9 +230,15 @@ def _advise(
     sentence = "A watch does not show who deleted it; the audit log does:"
     if history.kind is InputKind.AUDIT_LOG:
         sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
-    if (owners := name_owners(before.deletion.owners)) and find_owner_that_held(history, before) is None:
-        sentence = f"Kubernetes deletes a lease once none of its owners exists; this one named {owners}. {sentence}"
-    return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    return Advice(f"{owners} {sentence}".strip(), make_command_for_audit_log(history.namespace, history.name))
+
+
+def _describe_owners(history: LeaseHistory, before: Tenure) -> str:
+    """Say that a lease may have gone with its owners; "" if it named none, or another sentence says that."""
+    owners = name_owners(before.deletion.owners)
+    if not owners or find_owner_that_held(history, before) is not None:
+        return ""
+    return f"Kubernetes deletes a lease once none of its owners exists; this one named {owners}."
 
 
 def _advise_after_end(history: LeaseHistory, before: Tenure) -> Advice:

@@ -339,9 +339,11 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
         return advise_after_doubtful_deletion(history)
     if is_identity_of_api_server(history.namespace, history.name):
         return advise_after_end_of_api_server(tenure)
-    if (tenure is None or tenure.deletion.by is None) and (
-        node := _find_node(history.namespace, history.name, history.lease)
-    ):
+    is_by_unknown = tenure is None or tenure.deletion.by is None
+    if is_by_unknown and (owner := account.surroundings.owner_node) is not None:
+        sentence = f"The lease was deleted. {owner.describe(account.now)} To see who deleted it:"
+        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    if is_by_unknown and (node := _find_node(history.namespace, history.name, history.lease)):
         sentence = (
             "The lease was deleted, and its Node is probably gone: Kubernetes deletes the lease of a node with its "
             "Node. To see whether the Node exists:"
