@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.heartbeats import is_nameless_heartbeat
+from webhook.analysis.history.holders.nameless_renewals import NamelessRenewals
 from webhook.analysis.history.holders.succession import Succession
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease, has_expired
@@ -97,6 +98,14 @@ def doubt_expiry(status: LeaseStatus, now: int, skew: int) -> LeaseStatus:
     if skew and status.state is LeaseState.EXPIRED and now - skew < (status.takeable_at or 0):
         return replace(status, state=LeaseState.UNKNOWN, is_within_skew=True)
     return status
+
+
+def doubt_release(status: LeaseStatus, nameless: NamelessRenewals | None, now: int) -> LeaseStatus:
+    """Return the status at `now` of a lease that is renewed without a holder: whether anyone leads is not known."""
+    if status.state not in {LeaseState.RELEASED, LeaseState.NEVER_HELD} or nameless is None:
+        return status
+    is_ongoing = nameless.is_ongoing(now, status.duration)
+    return replace(status, state=LeaseState.UNKNOWN, takeable_at=None) if is_ongoing else status
 
 
 def date_known_renewal(holder: Tenure | None, *, is_list_only: bool) -> int | None:

@@ -10,13 +10,14 @@ from msgspec import Struct, field
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.holders.nameless_renewals import NamelessRenewals
 from webhook.analysis.history.holders.rival import Rival
 from webhook.analysis.history.holders.succession import Succession
 from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.vacancy import Vacancy
 from webhook.analysis.history.idle_writes import IdleWrite
-from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
+from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, doubt_release, find_status
 from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, TwoRhythms, estimate_deadline
@@ -99,6 +100,8 @@ class LeaseHistory(Struct):
     serving_addresses: ServingAddresses = field(default_factory=ServingAddresses)
     """Of the identity lease of an API server, from where it is renewed."""
     rival: Rival = field(default_factory=Rival)
+    nameless: NamelessRenewals | None = None
+    """The latest renewals while it named no holder; None if it names one, or was not renewed since."""
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()
@@ -175,7 +178,7 @@ class LeaseHistory(Struct):
             is_seen_created=self.existence.is_seen_created,
             is_list_only=self.is_list_only,
         )
-        return doubt_expiry(status, now, self.skew)
+        return doubt_expiry(doubt_release(status, self.nameless, now), now, self.skew)
 
     def note_skew(self, skew: int) -> None:
         """Note by how much the clocks of the API servers differ, in microseconds, whenever that is found."""

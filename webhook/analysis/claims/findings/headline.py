@@ -7,6 +7,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
 from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.nameless_renewals import describe_in_headline, find_nameless_renewals
 from webhook.analysis.claims.findings.askers import describe_askers
 from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import (
@@ -61,6 +62,9 @@ def make_headline(account: "Account") -> str:
 
 def _describe_state(account: "Account", status: LeaseStatus, holder: str, *, is_written_later: bool) -> str:
     """Say how a lease is of which the input shows the latest state, and which is no heartbeat."""
+    is_nameless = account.state in {LeaseState.UNKNOWN, LeaseState.RELEASED, LeaseState.NEVER_HELD}
+    if is_nameless and (nameless := find_nameless_renewals(account.history)) is not None:
+        return describe_in_headline(nameless, account.now, status.duration)
     if account.state is LeaseState.LIVE:
         return f"{_describe_live(account, status, holder)}{_describe_read(account)}"
     if account.state is LeaseState.EXPIRED:

@@ -54,6 +54,7 @@ from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.nameless_renewals import advise_on_nameless_renewals, find_nameless_renewals
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
 from webhook.analysis.claims.evidence.related_writes import is_of_node
 from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker
@@ -437,7 +438,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     # A risk is nothing that is wrong now: a lease that has no other finding is well.
     warnings = [one for one in account.findings if one.severity is Severity.WARNING and one.check not in RISKS]
     loop = None if warnings else _advise_on_loop(account, "It is held now.")
-    if (advice := _advise_after_restore(account) or loop) is not None:
+    if (advice := _advise_without_name(account) or _advise_after_restore(account) or loop) is not None:
         return advice
     if known := [one for one in warnings if isinstance(one, Claim)]:
         return _advise_on_mutation(account, known) or _advise_on_warnings(account, known)
@@ -455,6 +456,12 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if is_used_as_lock(history.tenures):
         return _advise_on_lock(history, "It is")
     return _advise_when_overdue(account, status)
+
+
+def _advise_without_name(account: Account) -> Advice | None:
+    """Return what to check while a lease is renewed without a holder; None if it is not."""
+    found = find_nameless_renewals(account.history)
+    return None if found is None else advise_on_nameless_renewals(account.history, found)
 
 
 def _advise_when_overdue(account: Account, status: LeaseStatus) -> Advice:

@@ -16,6 +16,7 @@ from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.manager_runs import describe_manager_run, find_manager_run
 from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.nameless_renewals import describe_nameless_renewals, find_nameless_renewals
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.evidence.related_writes import (
     describe_related_write,
@@ -97,7 +98,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     ]
     beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
-    beside += _list_accepted_candidates(account)
+    beside += [*_list_accepted_candidates(account), *_list_nameless_renewals(account)]
     beside += [*_list_work_after_releases(account), *_list_idle_times(account), *_list_moved_heartbeat(account)]
     found = sorted(
         [
@@ -159,6 +160,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
     shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
+    shown += _list_nameless_renewals(account)
     shown += [*_list_unshown_durations(account), *_list_two_addresses(history), *_list_two_servers(account)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
@@ -189,6 +191,12 @@ def _list_work_after_releases(account: Account) -> list[_Event]:
 def _list_idle_times(account: Account) -> list[_Event]:
     """Return when former holders renewed the lease and wrote nothing else."""
     return [(one.start, one.describe()) for one in account.pods.idle_times]
+
+
+def _list_nameless_renewals(account: Account) -> list[_Event]:
+    """Return since when it was renewed without a holder."""
+    found = find_nameless_renewals(account.history)
+    return [] if found is None else [(found.since, describe_nameless_renewals(found, account.now))]
 
 
 def _list_crossed_locks(account: Account) -> list[_Event]:

@@ -348,6 +348,10 @@ class Tenure(Struct):
             elsewhere=elsewhere,
         )
 
+    def doubt_removal(self) -> None:
+        """Note that what followed its removal casts doubt on who made that: a field manager does not say it."""
+        self.removal = replace(self.removal, is_own=None)
+
     @property
     def _may_stand_for_other(self) -> bool:
         """True if another process may lead under the same text: one that took or renewed the lease before its own."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.history.events import EventKind, describe_changed_fields, list_changed_fields
+from webhook.analysis.history.holders.nameless_renewals import follow_nameless_renewals
 from webhook.analysis.history.holders.taken_back import find_election_field_changes
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState, Transition
@@ -83,6 +84,7 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
     history.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
     history.is_resumed = state.is_gap and act is Act.STORED
     _follow_holder(step, state)
+    _note_nameless_renewal(history, state)
     if history.current_tenure:
         _note_facts(step, history.current_tenure, state)
     if not state.is_gap:
@@ -213,6 +215,17 @@ def _follow_holder(step: Step, state: NextState) -> None:
     transition = state.classify(is_released=step.history.vacancy.how is Handover.RELEASED)
     if transition is not Transition.NONE:
         _FOLLOWERS[transition](step, state)
+
+
+def _note_nameless_renewal(history: LeaseHistory, state: NextState) -> None:
+    """Note a renewal without a holder; what removed the last one was the first of them, if more have followed."""
+    removed = history.latest_tenure
+    history.nameless = follow_nameless_renewals(history.nameless, state, removed)
+    nameless = history.nameless
+    if nameless is None or not nameless.is_run or removed is None or removed.until != nameless.since:
+        return
+    if removed.removal.writer is None:
+        removed.doubt_removal()
 
 
 def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
