@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.history.fake_server import FakeServer
+from tests.history.observing import LEASE, View, follow_both, follow_log, follow_watch
 from tests.history.test_succession import SECOND, log, tenure
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -12,6 +15,7 @@ from webhook.analysis.history.renewals import Silence
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import RecordingGap, Writer
+from webhook.kubernetes.times import format_micro_time
 
 OWN = Writer(user="system:serviceaccount:shop:db", pod="db-0", uid="1")
 OTHER = Writer(user="system:serviceaccount:shop:db", pod="db-1", uid="2")
@@ -81,6 +85,44 @@ def test_a_stamp_is_all_that_is_known_where_renewals_were_not_seen() -> None:
 
 def test_the_renew_time_of_a_release_is_taken_as_it_is() -> None:
     assert find(make_history(), status(holder="")) == STAMPED
+
+
+def release(*, sets_renew_time: bool, writes: int = 0) -> FakeServer:
+    """A server on which db-0 renewed at 20 s, and released the lease at 28 s; then others wrote it."""
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(20)
+    server.wait(8)
+    for number in range(1 + writes):
+        spec = server.leases["shop/db"]["spec"] | {"holderIdentity": ""}
+        renewed = {"renewTime": format_micro_time(server.now)} if sets_renew_time or number else {}
+        server.write("shop/db", spec | renewed, holder.manager, holder.user, "db-0" if not number else "db-1")
+        server.wait(4)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch, follow_both], ids=["audit log", "watch", "both"])
+@pytest.mark.parametrize(
+    ("server", "ago"),
+    [
+        pytest.param(release(sets_renew_time=False), 12, id="a release that leaves renewTime"),
+        pytest.param(release(sets_renew_time=True), 4, id="a release that sets it"),
+        pytest.param(release(sets_renew_time=False, writes=1), 4, id="another one sets it since"),
+    ],
+)
+def test_a_release_that_leaves_renew_time_as_it_was_is_no_renewal(follow: View, server: FakeServer, ago: int) -> None:
+    found = make_account(follow(server), follow(server).leases[LEASE], server.now).last_renewal
+    assert found is not None
+    assert found // SECOND == server.now // SECOND - ago
+
+
+@pytest.mark.parametrize(("is_unseen", "found"), [(False, 40 * SECOND), (True, None)])
+def test_a_removal_that_is_no_renewal_dates_none_that_was_not_seen(is_unseen: bool, found: int | None) -> None:
+    own, history = renewed(is_unseen=is_unseen), make_history()
+    history.tenures.append(own)
+    own.end(LATER, Write(LATER))
+    history.vacancy.begin(LATER, Handover.RELEASED)
+    assert find(history, status(LATER, holder="")) == found
 
 
 def test_what_an_api_server_dates_needs_no_stamp() -> None:

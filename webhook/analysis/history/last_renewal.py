@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import RecordingGap
@@ -31,11 +31,22 @@ def find_last_renewal(
     if status is None or shown is None:
         return _find_last_seen(history, now, unrecorded)
     if tenure is None and not status.holder:
-        return shown  # a release sets renewTime, too
+        return _find_last_before_removal(history, shown)
     seen, is_unseen = history.renewals.last, tenure is not None and tenure.has_unseen_renewals
     # Stamps have whole seconds.
     is_same = seen is not None and not is_unseen and abs(seen - shown) < 2 * SECOND
     return seen if is_same else shown
+
+
+def _find_last_before_removal(history: LeaseHistory, shown: int) -> int | None:
+    """Return when a lease without a holder was last renewed: `shown` is what its state says.
+
+    Most releases set renewTime, too. One that leaves it as it was renews nothing, and moves the stamp all the same.
+    """
+    latest, is_removed = history.latest_tenure, history.vacancy.how is Handover.RELEASED
+    if latest is None or not is_removed or latest.removal.is_renewal or history.nameless is not None:
+        return shown
+    return None if latest.is_last_unseen else latest.kept_until
 
 
 def _find_last_seen(history: LeaseHistory, now: int, unrecorded: Sequence[RecordingGap]) -> int | None:
