@@ -1,5 +1,7 @@
 """Bindings: the only rule that may deny a renewal for its writer."""
 
+import json
+
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
@@ -43,6 +45,12 @@ ENTRY = put(
 )
 """What an apply of a value that is stored already leaves behind."""
 UNHELD = put("spec.holderIdentity", "")
+REPLACED = put("metadata.annotations", {"a": "\ufffd"})
+"""What a review shows of an annotation that is not UTF-8, whatever its bytes are."""
+REPLACED_IN_ENTRY = put(
+    "metadata.managedFields",
+    [{"manager": "a", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:a\ufffd": {}}}],
+)
 OWN = by_service_account("shop", "checkout", POD)
 PODLESS = by_service_account("shop", "checkout")
 
@@ -99,6 +107,23 @@ PODLESS = by_service_account("shop", "checkout")
             id="an entry added",
         ),
         pytest.param(update(ENTRY, old=[ENTRY], review=[by_user("intruder")]), None, id="an entry kept"),
+        pytest.param(update(old=[REPLACED], review=[by_user("intruder")]), DENY, id="an annotation that is not UTF-8"),
+        pytest.param(
+            update(old=[REPLACED_IN_ENTRY], review=[by_user("intruder")]), DENY, id="an entry that is not UTF-8"
+        ),
+        pytest.param(
+            update(old=[put("spec.holderIdentity", "a\ufffd")], review=[by_user("intruder")]),
+            DENY,
+            id="a holder that is not UTF-8",
+        ),
+        pytest.param(update(old=[REPLACED], review=[PODLESS]), None, id="an annotation of a bound writer"),
+        pytest.param(
+            update(RENEWAL, old=[REPLACED], review=[OWN]), None, id="a renewal of a lease whose annotation is not UTF-8"
+        ),
+        pytest.param(
+            update(old=[REPLACED], review=[by_user("system:kube-controller-manager")]), None, id="and by a cleaner"
+        ),
+        pytest.param(update(old=[REPLACED, UNHELD], review=[by_user("intruder")]), None, id="and while it is free"),
         pytest.param(
             update(put("metadata.managedFields", []), review=[by_user("system:kube-controller-manager")]),
             None,
@@ -169,6 +194,12 @@ def candidate(*tweaks: Tweak, by: Tweak, name: str = f"{POD}_1") -> Document:
     return make_review(by, old=old, new=changed(old, *tweaks))
 
 
+def replaced_candidate(*, by: Tweak) -> Document:
+    """An UPDATE of a candidate that has U+FFFD before and after it."""
+    old = make_candidate(put("metadata.name", f"{POD}_1"), REPLACED)
+    return make_review(by, old=old, new=changed(old))
+
+
 RENEWED = put("spec.renewTime", "2025-11-20T12:00:02.000000Z")
 INTRUDER = by_service_account("guest", "checkout", POD)
 
@@ -189,6 +220,8 @@ INTRUDER = by_service_account("guest", "checkout", POD)
         pytest.param(candidate(LABEL, by=OWN, name="mallory"), None, id="a label by the bound writer"),
         pytest.param(candidate(OWNED, by=by_user("system:kube-controller-manager")), None, id="an owner by a cleaner"),
         pytest.param(candidate(by=INTRUDER), None, id="a write that changes nothing"),
+        pytest.param(replaced_candidate(by=INTRUDER), DENY, id="an annotation that is not UTF-8"),
+        pytest.param(replaced_candidate(by=OWN), None, id="an annotation of a bound writer"),
         pytest.param(make_review(INTRUDER, new=make_candidate()), DENY, id="CREATE by another writer"),
         pytest.param(make_review(PODLESS, old=make_candidate()), None, id="DELETE by the bound writer"),
         pytest.param(make_review(INTRUDER, old=make_candidate()), DENY, id="DELETE by another writer"),
@@ -255,4 +288,8 @@ def is_long_holder(request: Document, _field: str) -> bool:
     return len(str((new.get("spec") or {}).get("holderIdentity") or "")) > 4096
 
 
-WHERE_CEL_DIFFERS = {"identity-binding": is_long_holder}
+def is_long_or_replaced(request: Document, field: str) -> bool:
+    return is_long_holder(request, field) or "\\ufffd" in json.dumps(request)
+
+
+WHERE_CEL_DIFFERS = {"identity-binding": is_long_or_replaced}

@@ -6,6 +6,8 @@ Only what a person wrote down in a binding distinguishes a holder from an impost
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from webhook.admission.rules.change import (
     CLEANUP_CONTROLLERS,
     CandidateChange,
@@ -27,6 +29,8 @@ from webhook.text.quoting import quote
 
 _FIELD: Final = "spec.holderIdentity"
 _ASK: Final = "ask the operators of lease-webhook"
+_REPLACEMENTS: Final = ("\ufffd".encode(), b"\\ufffd")
+"""U+FFFD in JSON: as it is, and as managedFields, which stay undecoded, may escape it."""
 
 
 def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
@@ -36,8 +40,10 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
     exempt. Of writes that do not change spec, only those count that change labels, annotations, finalizers, owners,
     generateName or managedFields of a lease while it is held, by another than the collectors: each makes a write fail
-    that its holder has prepared, so enough of them end a healthy leader. The same holds for LeaseCandidates that name
-    the lease, held or not: the API server makes one of them the holder, under the candidate's name.
+    that its holder has prepared, so enough of them end a healthy leader. A write of an object that contains U+FFFD
+    counts as such a change: an API server puts it into a review for each byte that is not UTF-8, so the review cannot
+    show that nothing changed. The same holds for LeaseCandidates that name the lease, held or not: the API server makes
+    one of them the holder, under the candidate's name.
     """
     binding = change.binding
     if binding is None:
@@ -115,7 +121,8 @@ IDENTITY_BINDING: Final = Rule(
         {variables.field}: Forbidden: {!variables.user} does not write from a pod, so its holder name cannot be checked
         (binding {variables.bound[0].shown[0]}); write from a pod, or ask the operators of lease-webhook
         """,
-        lacks="A holder of more than 4,096 characters fits no template but `*`.",
+        lacks="A holder of more than 4,096 characters fits no template but `*`. A policy sees the bytes themselves, so "
+        "U+FFFD in an object does not count as a change.",
         variables={
             # Without the name of a pod, a template that has it cannot be checked.
             "isCheckable": """
@@ -152,6 +159,7 @@ def _disturbs(change: LeaseChange | CandidateChange) -> bool:
 
     These are all fields of metadata that an API server lets an update change, so a write that leaves them as they are
     moves no resourceVersion: an empty or zero value that is set in spec and means the same is in managedFields, too.
+    Where a review has U+FFFD, other bytes may be stored before and after the write.
     """
     if isinstance(change, LeaseChange) and not change.old_holder:
         return False
@@ -163,7 +171,13 @@ def _disturbs(change: LeaseChange | CandidateChange) -> bool:
         or (new.owner_references or ()) != (old.owner_references or ())
         or (new.generate_name or "") != (old.generate_name or "")
         or not is_same_list(new.managed_fields, old.managed_fields)
+        or _has_replacement(change)
     )
+
+
+def _has_replacement(change: LeaseChange | CandidateChange) -> bool:
+    text = msgspec.json.encode((change.new_metadata, change.new_spec))
+    return any(replacement in text for replacement in _REPLACEMENTS)
 
 
 def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) -> Iterable[Finding]:
