@@ -36,6 +36,15 @@ def test_all_are_about_the_same_leases_and_never_about_those_of_nodes() -> None:
     assert all(one | {"operations": []} == rules[0][0] | {"operations": []} for (one,) in rules)
 
 
+def test_what_an_api_server_adds_is_written_out() -> None:
+    """Else an equal apply by another field manager conflicts: matchConstraints is one value, with its defaults."""
+    depth, _ = documents(DEPLOY / "depth-policy" / "policy.yaml")
+    for policy in (*POLICIES, depth):
+        constraints = policy["spec"]["matchConstraints"]
+        assert {"matchPolicy", "objectSelector", "namespaceSelector"} <= constraints.keys(), policy["metadata"]
+        assert all("scope" in rule for rule in constraints["resourceRules"])
+
+
 def test_each_has_the_suffix_once_and_as_its_first_variable() -> None:
     text = (DEPLOY / "stamp" / "policies.yaml").read_text(encoding="utf-8")
     assert len(re.findall(r"expression: .*SUFFIX", text)) == len(POLICIES)
