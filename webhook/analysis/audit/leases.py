@@ -93,6 +93,8 @@ class Subject(Struct, frozen=True, dict=True):
     is_as_sent: bool = False
     is_election: bool = False
     runs_on: bool = False
+    is_held_by_node: bool = False
+    """Its holder is a node by its name, so whoever renews it is no elector with deadlines of its own."""
     ends_at: int | None = None
     """The end of a history that is over, in microseconds since 1970; None if time has passed in it until now."""
     source: str = ""
@@ -284,7 +286,7 @@ def _is_surely_over(subject: Subject) -> bool:
 def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
     """An elector that a short outage of the API server, or one missed renewal, ends."""
     status, interval = subject.status, subject.interval
-    is_election = not subject.is_heartbeat and not subject.lease.strategy
+    is_election = not (subject.is_heartbeat or subject.lease.strategy or subject.is_held_by_node)
     if status.state is not LeaseState.LIVE or not status.duration or status.duration <= 1:
         return
     if interval is None and status.duration >= TIGHTEST and subject.least_severity is not Severity.INFO:

@@ -14,6 +14,7 @@ from webhook.analysis.claims.evidence.askers import find_askers
 from webhook.analysis.claims.evidence.election_facts import find_election_facts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.evidence.input_coverage import find_input_coverage
+from webhook.analysis.claims.evidence.named_nodes import find_named_node
 from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
@@ -110,6 +111,7 @@ def _make_subject(
         is_as_sent=history.is_as_sent,
         is_election=not history.is_heartbeat,
         runs_on=runs_on,
+        is_held_by_node=bool(find_named_node(histories, history, now)),
         limits=histories.find_limits(history.namespace, history.name),
     )
 

@@ -100,6 +100,8 @@ class Diagnosis(Struct, frozen=True):
     """True if no other lease was renewed there before, so that nothing but the holder's silence shows that of it."""
     silent_node: str = ""
     """The node of its pod, as its token says, if the lease of that was not renewed for most of that time either."""
+    named_node: str = ""
+    """The node whose name is the holder, if the lease of that was not renewed for most of that time either."""
     gone: str = ""
     """A clause about the deletion of its pod, if a log shows that it is gone by now; else ""."""
     has_late_server: bool = False

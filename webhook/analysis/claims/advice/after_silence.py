@@ -289,6 +289,9 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return _advise_on_silent_node(history, cause)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
+    if cause.named_node:
+        sentence = f"See node {format_name(cause.named_node)}, which the lease named as its holder, first:"
+        return Advice(sentence, make_command_for_node(cause.named_node))
     if cause.possible_causes == (Cause.INTERVAL,):
         return _advise_on_rare_renewals(history, tenure)
     if cause.possible_causes == (Cause.INTERVAL, Cause.STOPPED) and not cause.has_gone_on:

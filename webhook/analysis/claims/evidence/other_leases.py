@@ -7,6 +7,7 @@ from typing import Final
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.moved_heartbeats import MovedHeartbeat, find_moved_heartbeat
+from webhook.analysis.claims.evidence.named_nodes import find_last_heartbeat, find_named_node
 from webhook.analysis.claims.evidence.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
@@ -86,13 +87,18 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     """Return the cause if most other leases were renewed on time: not known if one of an API server was not."""
     histories, history, compared = evidence.histories, evidence.history, evidence.other_leases
     start, end = evidence.silence.start, evidence.silence.end
-    is_node_silent = _is_node_silent(histories, history, start, end)
-    node = history.find_node_at(start)
+    own_node = history.find_node_at(start)
+    named_node = find_named_node(histories, history, start)
+    named_node = named_node if own_node in {"", named_node} else ""
+    node = own_node or named_node
+    is_node_silent = _is_node_silent(histories, node, start, end)
     of_node = {
         True: f"; for most of it the lease of its node, {format_name(node)}, was not renewed",
         False: "; the lease of its node was renewed" if compared.late else ", and so was that of its node",
         None: "",
     }[is_node_silent]
+    if named_node and is_node_silent is not None:
+        of_node = _describe_named_node(histories, named_node, end, is_silent=is_node_silent)
     moved = _find_moved_heartbeat(histories, node, end) if is_node_silent is False else None
     of_node += f", but since {format_clock(moved.run.first, end)} {moved.source}, unlike before" if moved else ""
     others = describe_punctual(compared)
@@ -111,6 +117,7 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
         requests=requests,
         other_name=evidence.other_name,
         silent_node=silent_node,
+        named_node=named_node if is_node_silent else "",
     )
 
 
@@ -187,21 +194,40 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 
 
-def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
-    """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
-    node = history.find_node_at(start)
+def _is_node_silent(histories: ClusterHistory, node: str, start: int, end: int) -> bool | None:
+    """Return whether a node was silent too, for most of a time; None if that is not known.
+
+    Of a node whose rhythm an input does not show, only that its lease expired.
+    """
     lease = histories.leases.get((NODE_LEASES, node)) if node else None
-    longest = lease.renewals.longest_known if lease else None
-    if lease is None or longest is None or (lease.renewals.first or start) >= start:
+    last = find_last_heartbeat(lease) if lease is not None else None
+    if lease is None or last is None:
         return None
-    last = lease.renewals.last or start
+    longest, until = lease.renewals.longest_known, histories.bounds.until or end
+    if longest is None:
+        longest = (lease.duration or 0) * SECOND
+        is_shown = bool(longest) and last < end and until - last > longest and not lease.is_list_only
+        return True if is_shown and 4 * (end - max(start, last)) >= 3 * (end - start) else None
+    if (lease.renewals.first or start) >= start:
+        return None
     silent = lease.renewals.measure_silence_within(start, end)
-    if last < end and (histories.bounds.until or end) - last > longest:
+    if last < end and until - last > longest:
         silent = max(silent, end - max(start, last))
     if 4 * silent >= 3 * (end - start):
         return True
     # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
     return False if not silent and end - start > longest else None
+
+
+def _describe_named_node(histories: ClusterHistory, node: str, end: int, *, is_silent: bool) -> str:
+    """Say how the node fared whose name a lease has as its holder, as the end of a clause."""
+    named = f"node {format_name(node)}, which the lease named as its holder,"
+    last = find_last_heartbeat(histories.leases[NODE_LEASES, node])
+    if not is_silent:
+        return f"; {named} renewed its own"
+    if last is not None and last < end:
+        return f"; {named} has not renewed its own since {format_clock(last, end)}"
+    return f"; {named} did not renew its own for most of it"
 
 
 def _find_moved_heartbeat(histories: ClusterHistory, node: str, end: int) -> MovedHeartbeat | None:

@@ -788,7 +788,7 @@ def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
     if account.pods.gone:
         sentence = f"Its pod was {account.pods.gone}. Check whether another replica runs that can take over:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
-    if cause is not None and cause.silent_node and tenure is not None:
+    if cause is not None and (cause.silent_node or cause.named_node) and tenure is not None:
         return advise_after_silence(cause, history, tenure, now=account.now)
     pod = find_pod(history, status.holder, account.tenure)
     holder = name_holder(status.holder, pod)
