@@ -267,6 +267,18 @@ def test_what_a_kubelet_wrote_of_the_end_of_a_holders_pod_is_said(status: Docume
     assert "may have ended" not in cause
 
 
+def test_an_init_container_that_failed_and_ran_again_under_one_holder_is_told() -> None:
+    server, db, others = lead()
+    killed = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-18T11:07:01Z"}
+    states: list[Document] = [{"terminated": killed}, {"waiting": {"reason": "CrashLoopBackOff"}}, {"running": {}}]
+    for state in states:
+        together(2, *others)
+        log_status(server, HOLDER, *say({"initContainerStatuses": [{"name": "migrate", "state": state}]}))
+    together(10, db, *others)
+    until = "while it held it, 3 times until 11:07:06Z: container migrate ended (OOMKilled, exit code 137) at 11:07:01Z"
+    assert f"kubelets wrote the status of pod {HOLDER} {until}" in explain(server)
+
+
 def test_a_kubelet_that_wrote_of_no_end_was_alive() -> None:
     output = explain(lose((HOLDER, say({"conditions": []}))))
     assert f"{KUBELET}: the kubelet was alive then, and wrote of no container that had ended since" in output

@@ -97,6 +97,13 @@ def test_a_status_says_which_containers_ended_and_when() -> None:
     assert found == PodStatus(ended=(ContainerEnd("db", "OOMKilled", 137, START), ContainerEnd("proxy", "", 0, None)))
 
 
+def test_an_init_container_that_succeeded_was_meant_to_end() -> None:
+    ends = [{"exitCode": 137, "reason": "OOMKilled"}, {"exitCode": 0, "reason": "Completed"}, {}]
+    containers = [{"name": f"init-{number}", "state": {"terminated": one}} for number, one in enumerate(ends)]
+    found = read_status({"status": {"initContainerStatuses": containers, "containerStatuses": None}})
+    assert found == PodStatus(ended=(ContainerEnd("init-0", "OOMKilled", 137), ContainerEnd("init-2")))
+
+
 @pytest.mark.parametrize("sent", [{}, {"status": None}, {"status": {"phase": 7}}, [{"op": "replace"}], "x"])
 def test_a_status_that_is_not_shown(sent: object) -> None:
     assert read_status(sent) is None

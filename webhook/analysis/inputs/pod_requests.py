@@ -67,6 +67,7 @@ class _Status(Struct, frozen=True, rename="camel"):
     reason: str | None = None
     message: str | None = None
     container_statuses: Sequence[_Container] | None = None
+    init_container_statuses: Sequence[_Container] | None = None
 
 
 class _Resources(Struct, frozen=True):
@@ -164,8 +165,13 @@ def _find_status(sent: bytes) -> PodStatus | None:
         phase=status.phase or "",
         reason=status.reason or "",
         message=truncate(status.message or "", _MAX_MESSAGE),
-        ended=tuple(_list_ends(status.container_statuses or ())),
+        ended=(*_list_failed_init_containers(status), *_list_ends(status.container_statuses or ())),
     )
+
+
+def _list_failed_init_containers(status: _Status) -> Iterator[ContainerEnd]:
+    """Yield the end of each init container that failed: one that succeeds is meant to end."""
+    return (one for one in _list_ends(status.init_container_statuses or ()) if one.exit_code != 0)
 
 
 def _list_ends(containers: Sequence[_Container]) -> Iterator[ContainerEnd]:
