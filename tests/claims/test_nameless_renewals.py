@@ -180,6 +180,33 @@ def test_a_holder_ends_it() -> None:
     assert follow_log(server).leases[LEASE].nameless is None
 
 
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
+def test_what_came_before_the_next_holder_is_kept(follow: View) -> None:
+    server = lose_names()
+    server.elector("db-1", "shop/db").lead(4)
+    found = account(follow(server), server.now)
+    said = "from then on it was renewed without a holder, 4 times until 11:07:21Z"
+    assert f"11:07:18Z: {said}" in text(found)
+    assert any(said in one.text for one in list_latest(found))
+    assert "A process whose own name is empty" not in text(found)
+    server.wait(20)
+    server.elector("db-2", "shop/db").lead(4)
+    found = account(follow(server), server.now)
+    assert said in text(found)
+    assert not any(said in one.text for one in list_latest(found))
+
+
+def test_two_runs_are_told_one_after_the_other() -> None:
+    server = lose_names()
+    server.delete("shop/db")
+    found = text(account(follow_log(server), server.now))
+    assert found.count("renewed without a holder") == 1
+    renew_namelessly(server, *PODS, times=5)
+    found = text(account(follow_log(server), server.now))
+    assert "11:07:18Z: from then on it was renewed without a holder, 4 times until 11:07:21Z" in found
+    assert "11:07:23Z: from then on it was renewed without a holder, 4 times until 11:07:26Z" in found
+
+
 def test_who_held_it_in_what_was_not_seen_is_not_known() -> None:
     server = lose_names(times=6)
     del server.log[-3]

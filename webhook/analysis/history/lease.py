@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.holders.nameless_renewals import NamelessRenewals
+from webhook.analysis.history.holders.nameless_renewals import MAX_PAST_RUNS, NamelessRenewals
 from webhook.analysis.history.holders.rival import Rival
 from webhook.analysis.history.holders.succession import Succession
 from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
@@ -102,6 +102,8 @@ class LeaseHistory(Struct):
     rival: Rival = field(default_factory=Rival)
     nameless: NamelessRenewals | None = None
     """The latest renewals while it named no holder; None if it names one, or was not renewed since."""
+    past_nameless: deque[NamelessRenewals] = field(default_factory=partial(deque, (), MAX_PAST_RUNS))
+    """The runs of such renewals that another holder, or what was not seen, has ended."""
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()

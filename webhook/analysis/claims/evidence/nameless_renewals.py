@@ -1,5 +1,6 @@
 """What is said of a lease that is renewed while it names no holder: who renews it, since when, and what to check."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.claim import Advice
@@ -17,6 +18,12 @@ def find_nameless_renewals(history: LeaseHistory) -> NamelessRenewals | None:
     """Return the renewals of a lease since it names no holder; None if it names one, or they may be one release."""
     found = history.nameless
     return found if found is not None and found.is_run and not history.is_deleted else None
+
+
+def list_nameless_renewals(history: LeaseHistory) -> Sequence[NamelessRenewals]:
+    """Return all runs of such renewals, oldest first."""
+    latest = [history.nameless] if history.nameless is not None and history.nameless.is_run else []
+    return [*history.past_nameless, *latest]
 
 
 def describe_in_headline(found: NamelessRenewals, now: int, duration: int | None) -> str:

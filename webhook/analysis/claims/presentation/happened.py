@@ -16,7 +16,7 @@ from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.manager_runs import describe_manager_run, find_manager_run
 from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
-from webhook.analysis.claims.evidence.nameless_renewals import describe_nameless_renewals, find_nameless_renewals
+from webhook.analysis.claims.evidence.nameless_renewals import describe_nameless_renewals, list_nameless_renewals
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.evidence.related_writes import (
     describe_related_write,
@@ -160,7 +160,9 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
     shown += _list_work_after_releases(account)[-_MAX_LATEST:] + _list_idle_times(account)[-_MAX_LATEST:]
-    shown += _list_nameless_renewals(account)
+    # Those before an earlier handover than the last one are over.
+    before_last = history.tenures[-_PAIR].since if len(history.tenures) >= _PAIR else 0
+    shown += [one for one in _list_nameless_renewals(account)[-1:] if one[0] >= before_last]
     shown += [*_list_unshown_durations(account), *_list_two_addresses(history), *_list_two_servers(account)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
@@ -194,9 +196,9 @@ def _list_idle_times(account: Account) -> list[_Event]:
 
 
 def _list_nameless_renewals(account: Account) -> list[_Event]:
-    """Return since when it was renewed without a holder."""
-    found = find_nameless_renewals(account.history)
-    return [] if found is None else [(found.since, describe_nameless_renewals(found, account.now))]
+    """Return when it was renewed without a holder."""
+    found = list_nameless_renewals(account.history)
+    return [(one.since, describe_nameless_renewals(one, account.now)) for one in found]
 
 
 def _list_crossed_locks(account: Account) -> list[_Event]:

@@ -18,6 +18,7 @@ from webhook.kubernetes.managed_fields import RENEW_TIME
 from webhook.kubernetes.times import SECOND, normalize
 
 MAX_WRITERS: Final = 10
+MAX_PAST_RUNS: Final = 8
 _MIN_COUNT: Final = 3
 """Fewer may be a release that was written again."""
 

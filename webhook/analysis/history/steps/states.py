@@ -219,9 +219,10 @@ def _follow_holder(step: Step, state: NextState) -> None:
 
 def _note_nameless_renewal(history: LeaseHistory, state: NextState) -> None:
     """Note a renewal without a holder; what removed the last one was the first of them, if more have followed."""
-    removed = history.latest_tenure
-    history.nameless = follow_nameless_renewals(history.nameless, state, removed)
-    nameless = history.nameless
+    removed, before = history.latest_tenure, history.nameless
+    history.nameless = nameless = follow_nameless_renewals(before, state, removed)
+    if nameless is None and before is not None and before.is_run:
+        history.past_nameless.append(before)
     if nameless is None or not nameless.is_run or removed is None or removed.until != nameless.since:
         return
     if removed.removal.writer is None:
