@@ -19,6 +19,7 @@ from webhook.analysis.claims.findings.passed_on import is_passed_on
 from webhook.analysis.claims.handover_clauses import (
     describe_address_of_end,
     describe_dating_of,
+    describe_dating_of_end,
     describe_edit,
     describe_ending,
     describe_handover,
@@ -69,6 +70,8 @@ _BY_FIRST_STATE: Final = "as the first state that was seen says"
 _UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
 _NO_RENEWAL: Final = "the lease has no renewTime"
 _UNKNOWN_TIME: Final = "the input does not show when"
+_WITHOUT_HOLDER: Final = "it was renewed without a holder: whoever compares that with an empty name may have led"
+_FREE: Final = frozenset({SpanKind.LEADERLESS, SpanKind.REMOVED, SpanKind.NEVER_HELD})
 _DATE: Final = "2026-11-22"
 _TIME: Final = "2026-11-22T12:00:00.000000Z"
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
@@ -236,6 +239,7 @@ class LeaseLane(Struct):
             return
         if self.holder or self.duration_held is None:
             self.duration_held = self.history.duration
+        self._turn_nameless()
         if self.spans.present is None and not self.spans.closed:
             self._begin_unheld(self.history.lease)
         elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
@@ -245,6 +249,19 @@ class LeaseLane(Struct):
             self._mark_held(self.ticks.latest if self.history.write.is_claimed else self.history.moment)
         else:
             self._extend(self.history.moment)
+
+    def _turn_nameless(self) -> None:
+        """Say that nothing shows whether anyone led while a lease was renewed without a holder."""
+        free, nameless = self.spans.present, self.history.nameless
+        if free is None or free.kind not in _FREE or nameless is None or not nameless.is_run:
+            return
+        self.spans.begin(SpanKind.UNRECORDED, max(free.begins, nameless.since), reason=_WITHOUT_HOLDER)
+        tenure = self.history.latest_tenure
+        for number, mark in enumerate(self.marks):
+            if tenure is not None and mark.kind is MarkKind.RELEASE and mark.begins == free.begins:
+                # Who had emptied it was less doubtful before.
+                how = f"{describe_ending(tenure)}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
+                self.marks[number] = replace(mark, text=shorten_for_page(how, MAX_TEXT))
 
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
