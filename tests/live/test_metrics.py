@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.claims.test_nameless_renewals import lose_names
 from tests.factories import drop, put
 from tests.history.fake_server import FakeServer
 from tests.live.test_leases import Clock, clock, show
@@ -65,6 +66,14 @@ def test_a_lost_leader(clock: Clock) -> None:
     assert samples["live", "shop", "db"] == 1
     assert samples["handovers_total", "shop", "db", "expired"] == 1
     assert samples["leaderless_seconds_total", "shop", "db"] >= 35
+
+
+def test_a_lease_that_is_renewed_without_a_holder_is_as_one_that_was_released(clock: Clock) -> None:
+    leases, server = LiveLeases(), lose_names()
+    show(leases, server, clock)
+    samples = values(leases)
+    assert samples["live", "shop", "db"] == 0
+    assert ("renewal_age_seconds", "shop", "db") not in samples
 
 
 def test_a_stolen_lease(clock: Clock) -> None:

@@ -99,7 +99,8 @@ def _is_state_known(status: LeaseStatus, renewed: int | None, now: int) -> bool:
     A holder's own clock may be wrong, and no label of the metric says that it is only that. Where the last renewal is
     later than the moment at hand, either is wrong.
     """
-    if status.is_disputed or status.state is LeaseState.UNKNOWN:
+    # Whoever renews a lease without a holder may lead or not: it was released all the same, and people are to know.
+    if status.is_disputed or (status.state is LeaseState.UNKNOWN and status.holder):
         return False
     is_dated = renewed is not None and renewed <= now + MAX_TOLERANCE
     return is_dated or status.state not in {LeaseState.LIVE, LeaseState.EXPIRED}
