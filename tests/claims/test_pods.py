@@ -468,6 +468,66 @@ def test_a_holder_that_was_resized_and_led_on_is_left_alone() -> None:
     assert not any("resized" in line for line in list_lines(server))
 
 
+def log_signal(server: FakeServer, signal: str) -> None:
+    log_run(server, put("requestURI", f"/exec?command=kill&command={signal}&command=1"))
+
+
+@pytest.mark.parametrize(
+    ("stop", "go_on"), [("-STOP", "-CONT"), ("-19", "-18")], ids=["by their names", "by their numbers"]
+)
+def test_who_paused_a_holder_and_let_it_go_on_after_it_lost_the_lease_is_listed(stop: str, go_on: str) -> None:
+    server, _, others = lead()
+    log_signal(server, stop)
+    together(30, *others)
+    server.elector("db-1", "shop/db").take()
+    together(10, *others)
+    log_signal(server, go_on)
+    together(4, *others)
+    lines = list_lines(server)
+    assert f"nina@example.org ran kill {stop} (which pauses a process) in pod {HOLDER}, which held it" in lines
+    went_on = f"ran kill {go_on} (which lets a paused process go on) in pod {HOLDER}, which had held it"
+    assert f"nina@example.org {went_on}" in lines
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("-TERM", "-CONT"), ("-STOP", "-TERM")], ids=["not paused", "another signal"]
+)
+def test_signals_to_a_former_holder_that_was_not_paused_are_left_out(before: str, after: str) -> None:
+    server, _, others = lead()
+    log_signal(server, before)
+    together(30, *others)
+    server.elector("db-1", "shop/db").take()
+    together(10, *others)
+    log_signal(server, after)
+    together(4, *others)
+    lines = list_lines(server)
+    assert any(f"ran kill {before}" in line for line in lines)
+    assert not any("which had held it" in line for line in lines)
+
+
+def set_image(server: FakeServer, image: str) -> None:
+    sent = put("requestObject", {"spec": {"containers": [{"name": "manager", "image": image}]}})
+    about = put("verb", "patch"), put("objectRef.name", HOLDER)
+    log_pod(server, OPERATOR, *about, sent, put("responseStatus", {"metadata": {}, "code": 200}))
+
+
+@pytest.mark.parametrize(("seconds", "is_listed"), [(2, True), (70, False)], ids=["just before", "long before"])
+def test_who_set_the_image_of_the_pod_of_a_holder_that_fell_silent_is_listed(seconds: int, *, is_listed: bool) -> None:
+    server, db, others = lead()
+    set_image(server, "app:1-debug")
+    together(seconds, db, *others)
+    together(30, *others)
+    said = f"nina@example.org set the image of pod {HOLDER}, which held it, to manager=app:1-debug"
+    assert (said in list_lines(server)) is is_listed
+
+
+def test_the_image_of_a_holder_that_led_on_is_left_alone() -> None:
+    server, db, others = lead()
+    set_image(server, "app:1-debug")
+    together(30, db, *others)
+    assert not any("image" in line for line in list_lines(server))
+
+
 def test_a_program_in_the_pod_of_a_holder_that_led_on_is_left_out() -> None:
     server, db, others = lead()
     log_run(server)

@@ -163,11 +163,39 @@ def test_why_a_pod_was_refused_is_said_at_the_end_of_a_message(most: int) -> Non
 
 @pytest.mark.parametrize(
     ("query", "program"),
-    [("?command=sh&command=-c&command=secret", "sh"), ("?command=" + "x" * 90, "x" * 40 + "..."), ("", "")],
-    ids=["a program", "a long name", "no program"],
+    [
+        ("?command=sh&command=-c&command=secret", "sh"),
+        ("?command=" + "x" * 90, "x" * 40 + "..."),
+        ("", ""),
+        ("?command=kill&command=-STOP&command=1", "kill -STOP"),
+        ("?command=/bin/kill&command=-SIGCONT&command=1", "/bin/kill -CONT"),
+        ("?command=kill&command=-s&command=19&command=1", "kill -19"),
+        ("?command=pkill&command=--signal&command=STOP&command=secret", "pkill -STOP"),
+        ("?command=killall&command=--signal=TERM&command=secret", "killall -TERM"),
+        ("?command=kill&command=1", "kill"),
+        ("?command=kill", "kill"),
+        ("?command=kill&command=-s", "kill"),
+        ("?command=sh&command=-STOP", "sh"),
+    ],
+    ids=[
+        "a program",
+        "a long name",
+        "no program",
+        "a signal",
+        "a signal with its whole name",
+        "an option and a number",
+        "a long option",
+        "one word",
+        "no signal",
+        "no argument",
+        "an option alone",
+        "another program",
+    ],
 )
 @pytest.mark.parametrize("verb", ["create", "get"])
-def test_a_program_that_was_run_in_a_pod_is_named_without_its_arguments(verb: str, query: str, program: str) -> None:
+def test_a_program_that_was_run_in_a_pod_is_named_without_arguments_but_a_signal(
+    verb: str, query: str, program: str
+) -> None:
     (item,) = read_events(
         pod_event(
             put("verb", verb),
@@ -212,6 +240,32 @@ def test_a_pod_that_was_resized_has_other_limits(verb: str, sent: object, limits
     about = put("verb", verb), put("objectRef.name", "db-0"), put("objectRef.subresource", "resize")
     (item,) = read_events(pod_event(*about, put("responseStatus", {"code": 200}), put("requestObject", sent)))
     assert (item.act, item.name, item.message) == (PodAct.RESIZED, "db-0", limits)
+
+
+DEBUG = {"name": "manager", "image": "registry.example.com/app:1.8-debug"}
+SIDECAR = {"name": "b", "image": "b@sha256:0123"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "images"),
+    [
+        ({"spec": {"containers": [DEBUG]}}, "manager=registry.example.com/app:1.8-debug"),
+        ({"spec": {"containers": [SIDECAR, {"name": "c"}, SIDECAR]}}, "b=b@sha256:0123, b=b@sha256:0123"),
+        ({"spec": {"containers": [SIDECAR] * 4}}, ", ".join(["b=b@sha256:0123"] * 3)),
+        ({"spec": {"containers": [{"name": "b", "image": "x" * 200}]}}, f"b={'x' * 118}..."),
+        ({"spec": {"containers": [{"name": "b", "image": "an image"}]}}, ""),
+        ({"spec": {"containers": [{"name": "\u202e", "image": "b"}]}}, ""),
+        ({"metadata": {"labels": {"role": "leader"}}}, ""),
+        ([{"op": "replace", "path": "/spec/containers/0/image", "value": "b"}], ""),
+        (None, ""),
+    ],
+    ids=["one", "several", "many", "a long one", "no image", "no name", "labels", "another form", "not shown"],
+)
+def test_an_image_that_was_set_of_a_running_pod(sent: object, images: str) -> None:
+    about = put("verb", "patch"), put("objectRef.name", "db-0")
+    items = read_events(pod_event(*about, put("responseStatus", {"code": 200}), put("requestObject", sent)))
+    found = [(one.name, one.message) for one in items if isinstance(one, PodRequest) and one.act is PodAct.IMAGE_SET]
+    assert found == ([("db-0", images)] if images else [])
 
 
 @pytest.mark.parametrize(("code", "is_read"), [(429, True), (403, True), (409, False), (404, False), (201, False)])

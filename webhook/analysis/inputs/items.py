@@ -481,9 +481,12 @@ class PodAct(StrEnum):
     KEPT = "kept"
     """It was to evict a pod, and did not."""
     RAN = "ran"
-    """It ran a program in a pod, as `kubectl exec` and hooks of backups do; `message` is the name of that."""
+    """It ran a program in a pod, as `kubectl exec` and hooks of backups do; `message` names it, and a signal it sends.
+    """
     RESIZED = "resized"
     """It changed what a running pod may use, as a vertical autoscaler does; `message` is what limits it set."""
+    IMAGE_SET = "image-set"
+    """It set the image of a container of a running pod, which its kubelet then restarts; `message` says which."""
 
 
 class ContainerEnd(Struct, frozen=True, gc=False):

@@ -145,7 +145,7 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
         received=seen.at,
         at=seen.at,
         writer=writer.process,
-        is_write=seen.act in {PodAct.STATUS, PodAct.BOUND, PodAct.RESIZED},
+        is_write=seen.act in {PodAct.STATUS, PodAct.BOUND, PodAct.RESIZED, PodAct.IMAGE_SET},
         failure=failure if is_refused else None,
         message=seen.message if is_refused else "",
     )

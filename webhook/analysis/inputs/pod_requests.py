@@ -1,8 +1,8 @@
 """Requests of an audit log about pods that were not made, or that run, or wait: not about their deletion.
 
-In: an audit event. Out: that a pod, or its eviction, was refused, that somebody wrote the status of a pod, resized it
-or ran a program in it, that it got a node; whether that concerns a lease is for others to say. Of a status, what ended
-is read: logs at level Metadata do not show it.
+In: an audit event. Out: that a pod, or its eviction, was refused, that somebody wrote the status of a pod, resized it,
+gave it another image or ran a program in it, that it got a node; whether that concerns a lease is for others to say. Of
+a status, what ended is read: logs at level Metadata do not show it.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
-_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec|resize)"')
+_ACT: Final = re.compile(rb'"verb":\s*+"(?:create|patch)"|"subresource":\s*+"(?:status|exec|resize)"')
 """What the few requests about pods have that say something; in many logs most requests are about pods."""
 _MAX_MESSAGE: Final = 200
 _ABSENT: Final = HTTPStatus.NOT_FOUND
@@ -30,6 +30,14 @@ _MAX_PROGRAM: Final = 40
 _RESOURCES: Final = ("cpu", "memory")
 _QUANTITY: Final = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,10})?(?:[numkMGTPE]|[KMGTPE]i)?")
 """Source: the format that apimachinery `pkg/api/resource/quantity.go` describes, without exponents."""
+_WITH_OPTION: Final = 2
+_MAX_NAMED: Final = 3
+_MAX_IMAGE: Final = 120
+_IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,399}")
+_SENDING: Final = frozenset({"kill", "pkill", "killall"})
+"""Programs that send a signal, which is no secret."""
+_SIGNAL: Final = re.compile(r"-(?:s|-signal=)?(?:SIG)?([A-Z]{3,6}[12]?|[0-9]{1,2})")
+_SIGNAL_OPTIONS: Final = frozenset({"-s", "--signal"})
 _OF_REFUSALS: Final = frozenset({PodAct.REFUSED, PodAct.KEPT})
 _ACTS: Final = {
     ("create", ""): PodAct.REFUSED,
@@ -37,6 +45,7 @@ _ACTS: Final = {
     ("create", "eviction"): PodAct.KEPT,
     ("create", "exec"): PodAct.RAN,
     ("get", "exec"): PodAct.RAN,
+    ("patch", ""): PodAct.IMAGE_SET,
     ("patch", "resize"): PodAct.RESIZED,
     ("update", "resize"): PodAct.RESIZED,
     ("patch", "status"): PodAct.STATUS,
@@ -74,15 +83,17 @@ class _Resources(Struct, frozen=True):
     limits: dict[str, object] | None = None
 
 
-class _Resized(Struct, frozen=True):
+class _ChangedContainer(Struct, frozen=True):
+    name: str = ""
+    image: str = ""
     resources: _Resources | None = None
 
 
 class _Spec(Struct, frozen=True):
-    containers: Sequence[_Resized] | None = None
+    containers: Sequence[_ChangedContainer] | None = None
 
 
-class _ResizedPod(Struct, frozen=True):
+class _ChangedPod(Struct, frozen=True):
     spec: _Spec | None = None
 
 
@@ -98,7 +109,7 @@ class _Pod(Struct, frozen=True):
 
 
 _pods: Final = msgspec.json.Decoder(_Pod)
-_resized_pods: Final = msgspec.json.Decoder(_ResizedPod)
+_changed_pods: Final = msgspec.json.Decoder(_ChangedPod)
 
 
 def may_be_pod_request(line: bytes) -> bool:
@@ -119,9 +130,13 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         return None
     message = event.response_status.message
     if act is PodAct.RAN:
-        # What follows the name of a program may be secret. A program is answered when it ends.
+        # A program is answered when it ends.
         at = get_instant(normalize(event.request_received_timestamp)) or at
-        message = truncate(next(iter(event.query.get("command", [])), ""), _MAX_PROGRAM)
+        message = _name_command(event.query.get("command", []))
+    if act is PodAct.IMAGE_SET:
+        message = _name_images(bytes(event.request_object))
+        if not message:
+            return None  # most patches are of labels and the like
     if act is PodAct.RESIZED:
         message = ", ".join(_list_limits(bytes(event.request_object)))
     return PodRequest(
@@ -136,13 +151,36 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
     )
 
 
+def _name_command(command: Sequence[str]) -> str:
+    """Return the name of a program, and the signal that it sends: other arguments may be secret."""
+    program = truncate(command[0] if command else "", _MAX_PROGRAM)
+    if program.rpartition("/")[2] not in _SENDING or len(command) == 1:
+        return program
+    option = f"-{command[2]}" if command[1] in _SIGNAL_OPTIONS and len(command) > _WITH_OPTION else command[1]
+    found = _SIGNAL.fullmatch(option)
+    return program if found is None else f"{program} -{found[1]}"
+
+
+def _name_images(sent: bytes) -> str:
+    """Return the images that a patch sets, `manager=registry.example.com/app:1.8`; "" if it sets none."""
+    containers = _list_containers(sent)
+    named = [one for one in containers if _IMAGE.fullmatch(one.image) and _IMAGE.fullmatch(one.name)]
+    found = [truncate(f"{one.name}={one.image}", _MAX_IMAGE) for one in named]
+    return ", ".join(found[:_MAX_NAMED])
+
+
+def _list_containers(sent: bytes) -> Sequence[_ChangedContainer]:
+    """Return the containers that a request names; none if it has another form."""
+    try:
+        spec = _changed_pods.decode(sent).spec
+    except (ValueError, RecursionError):
+        return ()
+    return (spec.containers if spec is not None else None) or ()
+
+
 def _list_limits(sent: bytes) -> Iterator[str]:
     """Yield the limits that a request set, such as `cpu 5m`, of a pod with one container that it names."""
-    try:
-        spec = _resized_pods.decode(sent).spec
-    except (ValueError, RecursionError):
-        return
-    containers = (spec.containers if spec is not None else None) or ()
+    containers = _list_containers(sent)
     resources = containers[0].resources if len(containers) == 1 else None
     limits = (resources.limits if resources is not None else None) or {}
     for name in _RESOURCES:

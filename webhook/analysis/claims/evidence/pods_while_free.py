@@ -47,6 +47,9 @@ _UNTIL_SILENT: Final = 5 * SECOND
 """How long before its last renewal a program may have been started that stopped a holder, or its pod."""
 _UNTIL_STARVED: Final = MINUTE
 """How long before its last renewal in time the pod of a holder may have been resized that starved since."""
+_PAUSING: Final = frozenset({"STOP", "TSTP", "19", "20"})
+"""Signals, and their numbers on most machines."""
+_RESUMING: Final = frozenset({"CONT", "18"})
 _UNTIL_EVICTED: Final = 2 * SECOND
 _SCHEDULER: Final = "system:kube-scheduler"
 _NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
@@ -270,8 +273,12 @@ def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now:
         held = [one for one in about if tenure.since <= one.at <= min(until, now)]
         ran = [one for one in held if any(start - _UNTIL_SILENT <= one.at <= end for start, end in silent)]
         yield from _list_of_act(PodAct.RAN, ran, now)
-        resized = [one for one in held if any(start - _UNTIL_STARVED <= one.at <= end for start, end in silent)]
-        yield from _list_of_act(PodAct.RESIZED, resized, now)
+        if any(_is_of_signal(one, _PAUSING) for one in ran):
+            resumed = [one for one in about if until < one.at <= now and _is_of_signal(one, _RESUMING)]
+            yield from _list_of_act(PodAct.RAN, resumed, now, held="had held")
+        changed = [one for one in held if any(start - _UNTIL_STARVED <= one.at <= end for start, end in silent)]
+        yield from _list_of_act(PodAct.RESIZED, changed, now)
+        yield from _list_of_act(PodAct.IMAGE_SET, changed, now)
         yield from _list_of_node_controller(histories, place, held)
         yield from _list_of_act(PodAct.KEPT, held, now)
 
@@ -306,21 +313,35 @@ def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
     return request.writer.user == NODE_CONTROLLER and not request.writer.impersonator
 
 
-def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Iterator[PodEvent]:
-    """Yield what each did in the pod of a holder, or was to do to it, once for each."""
-    groups: dict[Writer, list[PodRequest]] = {}
+def _is_of_signal(request: PodRequest, signals: Collection[str]) -> bool:
+    return request.act is PodAct.RAN and request.message.rpartition(" -")[2] in signals and " -" in request.message
+
+
+def _describe_program(request: PodRequest) -> str:
+    """`kill -STOP (which pauses a process)`."""
+    program, _, signal = request.message.rpartition(" -") if " -" in request.message else (request.message, "", "")
+    effect = "pauses a process" if signal in _PAUSING else "lets a paused process go on"
+    what = f" (which {effect})" if signal in {*_PAUSING, *_RESUMING} else ""
+    return f"{format_name(program) if program else 'a program'}{signal and f' -{signal}'}{what}"
+
+
+def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int, *, held: str = "held") -> Iterator[PodEvent]:
+    """Yield what each did in the pod of a holder, or was to do to it, once for each, and for each program."""
+    groups: dict[tuple[Writer, str], list[PodRequest]] = {}
     for request in requests:
         if request.act is act:
-            groups.setdefault(request.writer.process, []).append(request)
-    for process, group in groups.items():
+            what = request.message if act is PodAct.RAN else ""
+            groups.setdefault((request.writer.process, what), []).append(request)
+    for (process, _), group in groups.items():
         first, last = group[0], group[-1]
         again = f", {len(group)} times until {format_clock(last.at, now)}" if len(group) > 1 else ""
-        pod = f"pod {format_name(first.name)}, which held it"
-        program = format_name(first.message) if first.message else "a program"
-        text = f"{describe_writer(process)} ran {program} in {pod}{again}"
+        pod = f"pod {format_name(first.name)}, which {held} it"
+        text = f"{describe_writer(process)} ran {_describe_program(first)} in {pod}{again}"
         if act is PodAct.RESIZED:
             limits = f" (limits: {last.message})" if last.message else ""
             text = f"{describe_writer(process)} resized {pod}{again}{limits}"
+        if act is PodAct.IMAGE_SET:
+            text = f"{describe_writer(process)} set the image of {pod}{again}, to {format_name(last.message)}"
         if act is PodAct.KEPT:
             text = f"{describe_writer(process)} was refused the eviction of {pod}, with {last.code}{again}"
         yield PodEvent(first.at, text)
