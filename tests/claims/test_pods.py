@@ -611,3 +611,36 @@ def test_pods_that_never_ask_for_the_lease_of_their_workload_are_listed_once_it_
 )
 def test_pods_that_may_want_the_lease_are_not_said_to_do_without(output: str) -> None:
     assert IDLE not in output
+
+
+def test_a_holder_whose_pod_asked_only_after_its_container_had_ended_may_have_restarted() -> None:
+    server, db, others = lead()
+    server.wait(1)
+    ended = {"name": "manager", "state": {"terminated": {"exitCode": 137, "reason": "Error"}}}
+    log_status(server, HOLDER, put("requestObject", {"status": {"containerStatuses": [ended]}}))
+    together(4, *others)
+    log_status(server, HOLDER)
+    for _ in range(3):
+        together(2, *others)
+        db.ask()
+    together(10, *others)
+    server.elector("db-1", "shop/db").take()
+    server.wait(2)
+    db.ask()
+    output = explain(server)
+    assert "Its pod made at least 3 requests for the lease only after a container of it had ended; 2 other" in output
+    assert "asked for it, and may have restarted; see why:" in output
+
+
+def test_a_holder_whose_pod_asked_before_a_container_ended_did_not_renew() -> None:
+    server, db, others = lead()
+    together(2, *others)
+    db.ask()
+    ended = {"name": "manager", "state": {"terminated": {"exitCode": 137, "reason": "Error"}}}
+    together(2, *others)
+    log_status(server, HOLDER, put("requestObject", {"status": {"containerStatuses": [ended]}}))
+    together(2, *others)
+    db.ask()
+    together(10, *others)
+    server.elector("db-1", "shop/db").take()
+    assert "Its pod made at least 2 requests for the lease, none of which renewed it; " in explain(server)

@@ -86,6 +86,8 @@ class Diagnosis(Struct, frozen=True):
     """True if it has asked for other things until the end, and for the lease no more since its last renewal."""
     is_end_shown: bool = False
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
+    is_asked_since_end: bool = False
+    """True if all requests of its pod came after that: a process that starts waits until the lease expires."""
     is_shared: bool = False
     """True if most other leases paused at the same time, and went on: it need not be its own process."""
     has_lost_heartbeats: bool = False

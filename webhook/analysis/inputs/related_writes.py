@@ -43,6 +43,7 @@ KINDS: Final = {
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "ValidatingAdmissionPolicy",
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "ValidatingAdmissionPolicyBinding",
     ("apiextensions.k8s.io", "customresourcedefinitions"): "CustomResourceDefinition",
+    ("scheduling.k8s.io", "priorityclasses"): "PriorityClass",
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "FlowSchema",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "PriorityLevelConfiguration",
 }

@@ -131,12 +131,14 @@ def advise_on_late_taker(
     is_only: bool = False,
     is_unheard: bool = False,
     scheduler: Writer | None = None,
+    refused_until: str = "",
 ) -> Advice:
     """Return how to see what a process did before it took the lease; of one that came late, what others did.
 
     `is_only`: no other was left that could have taken it, so it matters why this one came late. `is_unheard`: its pod
     had not asked for it before, so its container need not have started, and a log has nothing of that time then.
-    `scheduler`: who gave its pod a node, if that is another one than that of Kubernetes.
+    `scheduler`: who gave its pod a node, if that is another one than that of Kubernetes. `refused_until`: when pods
+    were refused last that may have taken it.
     """
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
@@ -149,6 +151,9 @@ def advise_on_late_taker(
         place = make_kubectl_prefix(find_namespace_of_writer(history.namespace, scheduler))
         sentence = f"See why {describe_user(scheduler)} gave the pod no node before:"
         return Advice(sentence, f"{make_command_for_pod(pod)}; {place} get pods,events", pod.names)
+    if not has_run and refused_until:
+        sentence = f"New pods were refused until {refused_until}, as is listed. See whether they still are:"
+        return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get events,pods")
     if not has_run and is_only and pod.name:
         sentence = (
             "No other pod was left that had asked for it. See why this one got no node before, and the taints of nodes:"

@@ -106,6 +106,8 @@ def _describe_own_side(cause: Diagnosis, holder: str) -> str:
         if cause.other_name:
             name = format_name(cause.other_name)
             return f"Its pod made at least {requests} for the lease, to hold it as {name}: a later process there; "
+        if cause.is_asked_since_end:
+            return f"Its pod made at least {requests} for the lease only after a container of it had ended; "
         return f"Its pod made at least {requests} for the lease, none of which renewed it; "
     return f"{_HIDDEN_SIDE if 'refused-rights' in cause.possible_causes else _OWN_SIDE}; "
 

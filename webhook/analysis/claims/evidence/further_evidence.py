@@ -104,7 +104,12 @@ def add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     tenure, start, end = evidence.tenure, evidence.start, evidence.end
     found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
     ended = describe_end_of_pod(found, start, end)
-    return replace(cause, evidence=f"{cause.evidence}; {ended}", is_end_shown=True) if ended else cause
+    if not ended or tenure is None:
+        return cause
+    heard = tenure.processes.list_requests_after(start)
+    is_asked_since = bool(heard) and heard[0] > found[0].at
+    evidence_with_end = f"{cause.evidence}; {ended}"
+    return replace(cause, evidence=evidence_with_end, is_end_shown=True, is_asked_since_end=is_asked_since)
 
 
 def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -54,7 +54,8 @@ def find_status_writes_of_restart(histories: ClusterHistory, tenure: Tenure) -> 
     if not heard:
         return ()
     times = [one.at for one in find_kubelet_writes(histories, tenure, last - _ROUNDING, heard[0] + _ROUNDING)]
-    first, again = (one for one in times if one <= last + _NEAR), (one for one in times if one >= heard[0] - _NEAR)
+    first = (one for one in times if one <= last + _NEAR)
+    again = (one for one in reversed(times) if one >= heard[0] - _NEAR)
     found = next(first, None), next(again, None)
     return () if found[0] is None or found[1] is None or found[0] == found[1] else (found[0], found[1])
 

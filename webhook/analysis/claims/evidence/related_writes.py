@@ -76,6 +76,9 @@ _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 _TERMINATING: Final = "because it is being terminated"
 """What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
+_PRIORITY: Final = "PriorityClass"
+_WITHOUT_PRIORITY: Final = "no PriorityClass with name"
+"""What a pod is refused with whose class is gone. Source: kubernetes `plugin/pkg/admission/priority`."""
 _EVICTS: Final = ":NoExecute"
 _NEVER: Final = 2**62
 _Run = tuple[int | None, int]
@@ -504,7 +507,10 @@ def _may_explain_pods(write: RelatedWrite, scene: _Scene) -> bool:
     times = [
         pod.at
         for pod in scene.refused_pods
-        if words is not None and words in pod.message and write.namespace in {"", pod.namespace}
+        if words is not None
+        and words in pod.message
+        and write.namespace in {"", pod.namespace}
+        and (write.kind != _PRIORITY or f"{_WITHOUT_PRIORITY} {write.name} was found" in pod.message)
     ]
     return bool(times) and times[0] - _NEAR <= write.at <= times[-1] + _NEAR
 
@@ -538,6 +544,7 @@ _REFUSALS_OF_PODS: Final = {
     **dict.fromkeys(_WEBHOOKS, "webhook "),
     "ResourceQuota": _OVER_QUOTA,
     "Namespace": "violates PodSecurity",
+    _PRIORITY: _WITHOUT_PRIORITY,
 }
 """What the answer says to the creation of a pod that each kind of object has refused."""
 

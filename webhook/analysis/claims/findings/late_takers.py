@@ -13,6 +13,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import SHORTEST, join_names
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_conflicts
+from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.unasking_pods import find_bound
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
@@ -291,10 +292,12 @@ def _claim_late_taker(
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
     is_unheard = why.how == "silent" and not after.requests_before.has_asked_earlier
+    refused = [one.at for one in find_refused_pods(histories, history, now) if one.at <= after.since]
     advice = advise_on_late_taker(
         history,
         after,
         has_run=not late.came_late,
+        refused_until=format_clock(max(refused), now) if refused else "",
         is_only=bool(late.gone),
         is_unheard=is_unheard,
         scheduler=late.scheduler,
