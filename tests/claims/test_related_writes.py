@@ -660,6 +660,13 @@ TAINTED = put("requestObject", {"spec": {"taints": [{"key": "m", "effect": "NoEx
 BY_TAINT = put("user.username", "system:serviceaccount:kube-system:node-controller")
 
 
+def not_ready(name: str, *, source: str = "10.9.9.9", status: str = "False") -> tuple[Tweak, ...]:
+    """Changes of a write by which a node says that it is not ready, from an address."""
+    sent = {"status": {"conditions": [{"type": "Ready", "status": status, "message": "PLEG is not healthy"}]}}
+    by = put("user", {"username": f"system:node:{name}"}), put("sourceIPs", [source]), put("userAgent", "curl/8.5.0")
+    return (put("objectRef.subresource", "status"), put("requestObject", sent), *by)
+
+
 def evict_by_taint(*writes: tuple[float, str, tuple[Tweak, ...]], by: Tweak = BY_TAINT) -> str:
     """A holder on n1 whose pod is deleted; nodes are written at seconds after that; another holder comes after 10 s."""
     server, (db, mail, cart) = shop()
@@ -737,6 +744,19 @@ def test_a_taint_that_evicts_is_listed_beside_the_status_of_its_node() -> None:
     assert "Node n1 was updated by kube-system/node-controller, which left it with the taint gone:NoExecute" in output
 
 
+def test_a_taint_of_the_controller_that_evicts_is_named_if_the_log_shows_it() -> None:
+    output = evict_by_taint((-1.5, "n1", (*TAINTED, BY_TAINT)))
+    assert "Node n1 was updated by kube-system/node-controller, which left it with the taint m:NoExecute\n" in output
+
+
+def test_a_node_that_wrote_that_it_is_not_ready_is_listed_with_where_that_came_from() -> None:
+    output = evict_by_taint((-7.5, "n1", not_ready("n1")), (-5.5, "n1", (*TAINTED, BY_TAINT)))
+    assert (
+        "Node n1 was given another status by system:node:n1, which set Ready to False, from 10.9.9.9 with the user "
+        "agent curl\n"
+    ) in output
+
+
 def test_in_a_log_without_bodies_a_write_just_before_to_the_node_of_the_pod_is_listed() -> None:
     assert "Node n1 was updated by alice@example.org" in evict_by_taint((-1.5, "n1", ()))
 
@@ -749,9 +769,20 @@ def test_in_a_log_without_bodies_a_write_just_before_to_the_node_of_the_pod_is_l
         ((-20, "n1", ()), BY_TAINT),
         ((20, "n1", TAINTED), BY_TAINT),
         ((-1.5, "n1", TAINTED), put("user.username", "bob")),
-        ((-1.5, "n1", (*TAINTED, BY_TAINT)), BY_TAINT),
+        ((-1.5, "n1", (BY_TAINT,)), BY_TAINT),
+        ((-1.5, "n2", (*TAINTED, BY_TAINT)), BY_TAINT),
+        ((-1.5, "n2", not_ready("n2")), BY_TAINT),
     ],
-    ids=["another node", "long before", "before", "later", "deleted by a person", "by the controller"],
+    ids=[
+        "another node",
+        "long before",
+        "before",
+        "later",
+        "deleted by a person",
+        "by the controller",
+        "another node by the controller",
+        "another node that is not ready",
+    ],
 )
 def test_writes_to_nodes_that_need_not_have_led_to_a_deletion_for_a_taint_are_not_listed(
     write: tuple[float, str, tuple[Tweak, ...]], by: Tweak

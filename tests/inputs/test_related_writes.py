@@ -277,3 +277,59 @@ def test_a_container_for_debugging_whose_program_is_not_shown(sent: Any) -> None
 )
 def test_no_container_for_debugging_was_put_into_a_pod(tweak: Tweak) -> None:
     assert read_events(write_event("pods", "", *DEBUGGED, tweak)) == []
+
+
+NOT_READY = {
+    "status": {"conditions": [{"type": "PIDPressure", "status": "False"}, {"type": "Ready", "status": "False"}]}
+}
+READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "PIDPressure", "status": "False"}]}}
+BY_KUBELET = put("user", {"username": "system:node:db"})
+OF_NODE = (
+    put("objectRef.subresource", "status"),
+    put("verb", "patch"),
+    put("sourceIPs", ["10.0.0.1", "10.0.0.7"]),
+    put("userAgent", "kubelet/v1.37.1 (linux/amd64)"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "words"),
+    [
+        ((), "which set Ready to False, from 10.0.0.7 with the user agent kubelet"),
+        ((put("userAgent", "\u202ex"),), "which set Ready to False, from 10.0.0.7"),
+    ],
+    ids=["as it calls itself", "a name that is none"],
+)
+def test_a_node_that_says_that_it_is_not_ready(tweaks: tuple[Tweak, ...], words: str) -> None:
+    (item,) = read_events(write_event("nodes", "", *OF_NODE, BY_KUBELET, put("requestObject", NOT_READY), *tweaks))
+    assert (item.verb, item.name, item.change) == ("given another status", "db", words)
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        (put("requestObject", READY),),
+        (put("requestObject", None),),
+        (put("requestObject", {"status": '"Ready"'}),),
+        (put("requestObject", {"status": {"conditions": "Ready"}}),),
+        (put("requestObject", [{"type": "Ready"}]),),
+        (put("sourceIPs", []),),
+        (put("sourceIPs", ["a place"]),),
+        (put("user", {"username": "system:node:other"}),),
+        (put("impersonatedUser", {"username": "system:node:db"}), put("user", {"username": "alice"})),
+    ],
+    ids=[
+        "it is ready",
+        "not shown",
+        "a text",
+        "a text of conditions",
+        "another form",
+        "no address",
+        "no address that is one",
+        "another node",
+        "who acts as a node",
+    ],
+)
+def test_other_writes_of_the_status_of_a_node_by_its_kubelet_are_left_out(tweaks: tuple[Tweak, ...]) -> None:
+    event = write_event("nodes", "", *OF_NODE, BY_KUBELET, put("requestObject", NOT_READY), *tweaks)
+    assert not any(isinstance(one, RelatedWrite) for one in read_events(event))

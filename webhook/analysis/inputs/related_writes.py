@@ -58,6 +58,8 @@ _READ: Final = re.compile(
     rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
 )
 """The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_./-]{1,60}")
+_ADDRESS: Final = re.compile(r"[0-9A-Fa-f.:]{2,45}")
 WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 _OWNER: Final = "ReplicaSet"
 """A kind of which only deletions count: of what it owns, the rest is said of its Deployment."""
@@ -87,8 +89,27 @@ def _is_about_health(event: "AuditEvent") -> bool:
     if event.verb not in {"update", "patch"}:
         return False
     if below == "status":
-        return user == NODE_CONTROLLER and not event.writer.impersonator
+        return (user == NODE_CONTROLLER and not event.writer.impersonator) or _describe_readiness(event) != ""
     return not below and not user.startswith(NODE_USER)
+
+
+def _describe_readiness(event: "AuditEvent") -> str:
+    """Say that a node wrote of itself that it is not ready, from where, and what its writer calls itself; else "".
+
+    Its kubelet is not the only one that can: whoever has its credentials may.
+    """
+    sent, is_own = bytes(event.request_object), event.writer.user == f"{NODE_USER}{event.object_ref.name}"
+    if not is_own or event.writer.impersonator or b'"Ready"' not in sent or not event.source_ips:
+        return ""
+    try:
+        conditions = _nodes.decode(sent).status.conditions
+    except (ValueError, RecursionError):
+        return ""
+    if not any((one.type, one.status) == ("Ready", "False") for one in conditions):
+        return ""
+    address, program = event.source_ips[-1], name_program(event.user_agent)
+    by = f" with the user agent {program}" if _PROGRAM.fullmatch(program) else ""
+    return f"which set Ready to False, from {address}{by}" if _ADDRESS.fullmatch(address) else ""
 
 
 def may_be_related_write(line: bytes) -> bool:
@@ -121,7 +142,9 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     if is_test_alone(event.verb, sent):
         return None
     change = describe_workload_change(event.verb, sent) if kind in WORKLOADS else WorkloadChange()
-    words = describe_taints(event.verb, sent) if kind == "Node" and not reference.subresource else change.words
+    words = change.words
+    if kind == "Node":
+        words = _describe_readiness(event) if reference.subresource else describe_taints(event.verb, sent)
     is_tainted = kind == "Node" and done != "deleted"
     assert at is not None
     return RelatedWrite(
@@ -141,6 +164,22 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     )
 
 
+class _Condition(Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(Struct, frozen=True):
+    conditions: Sequence[_Condition] = ()
+
+
+class _Node(Struct, frozen=True):
+    status: _NodeStatus = _NodeStatus()
+
+
+_nodes: Final = msgspec.json.Decoder(_Node)
+
+
 class _EphemeralContainer(Struct, frozen=True):
     command: Sequence[object] | None = None
 
@@ -154,7 +193,6 @@ class _Debugged(Struct, frozen=True):
 
 
 _debugged: Final = msgspec.json.Decoder(_Debugged)
-_PROGRAM: Final = re.compile(r"[A-Za-z0-9_./-]{1,60}")
 
 
 def _interpret_ephemeral_container(event: "AuditEvent") -> RelatedWrite | None:

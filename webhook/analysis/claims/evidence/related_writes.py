@@ -98,7 +98,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
     doubt = "" if write.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
-    why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
+    is_of_controller = write.writer.user == NODE_CONTROLLER and not write.writer.impersonator
+    why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN and is_of_controller else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) and not write.change else why
     change = f", {write.change}" if write.change else ""
     # Programs apply what is stored already again and again; a person means to change something.
@@ -372,9 +373,14 @@ def _may_explain_taint(write: RelatedWrite, scene: _Scene) -> bool:
 
     Until the next holder came, any node counts: the taint of another one may have kept its pods from running there.
     """
-    if write.kind != _NODE or write.writer.user in TAINT_EVICTORS or write.verb == "deleted":
+    # The controller that evicts taints nodes as well: which taint that was is known if the log shows it.
+    is_unknown = write.writer.user in TAINT_EVICTORS and _EVICTS not in write.change
+    if write.kind != _NODE or is_unknown or write.verb == "deleted":
         return False
+    is_about_it = write.verb == STATUS_WRITTEN or write.writer.user in TAINT_EVICTORS
     for one in scene.deletions:
+        if is_about_it and write.name != one.tenure.processes.node:
+            continue
         until = min((after.since for after in scene.history.tenures if after.since > one.deletion.at), default=_NEVER)
         is_cause = write.name == one.tenure.processes.node and 0 <= one.deletion.at - write.at <= _UNTIL_KNOWN
         is_near = bool(write.change) and write.at - one.deletion.at >= -_NEAR and write.at <= until
