@@ -25,16 +25,20 @@ def fail_over(
     node: str = "",
     is_taken: bool = True,
     after: float = 60,
+    is_alone: bool = False,
 ) -> FakeServer:
     """A lease of 7 s that a pod renews as n1, until that node ends; another pod writes n2 into it.
 
     The node has so many heartbeats until then, `during` that time, and `later`; `node` is that of the pod by its token.
+    Another node is heard as well, unless it `is_alone`.
     """
     server = FakeServer(nodes={"share-1": node, "share-2": node})
     share = server.elector("share-1", "shop/db", user=USER, duration=7)
     second = server.elector("share-2", "shop/db", user=USER, duration=7)
     share.identity, second.identity = holder, "n2"
     others = [server.elector(f"{one}-0", f"shop/{one}") for one in ("mail", "cart")]
+    if not is_alone:
+        others.append(server.elector("n9", "kube-node-lease/n9", user="system:node:n9", pod="", duration=40))
     name, lease = NODE
     kubelet = server.elector(name, lease, user=f"system:node:{name}", pod="", duration=40)
     kubelet.identity = name
@@ -116,3 +120,13 @@ def test_of_one_heartbeat_just_before_nothing_is_known() -> None:
 def test_a_node_that_is_named_is_looked_at_if_nobody_took_the_lease(follow: View) -> None:
     output = text(account(follow(fail_over(is_taken=False)), fail_over(is_taken=False).now))
     assert output.endswith("kubectl describe node n1")
+
+
+def test_of_a_log_that_may_leave_out_heartbeats_one_of_them_says_nothing() -> None:
+    loss = find_loss(fail_over(beats=1, is_alone=True))
+    assert "named as its holder" not in loss.message
+
+
+def test_a_node_that_was_heard_only_later_may_be_new() -> None:
+    loss = find_loss(fail_over(beats=0, during=1, later=6))
+    assert "named as its holder" not in loss.message

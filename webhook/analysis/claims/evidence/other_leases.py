@@ -206,7 +206,7 @@ def _is_node_silent(histories: ClusterHistory, node: str, start: int, end: int) 
     longest, until = lease.renewals.longest_known, histories.bounds.until or end
     if longest is None:
         longest = (lease.duration or 0) * SECOND
-        is_shown = bool(longest) and last < end and until - last > longest and not lease.is_list_only
+        is_shown = bool(longest) and last < end and until - last > longest and _are_others_heard(histories, lease, last)
         return True if is_shown and 4 * (end - max(start, last)) >= 3 * (end - start) else None
     if (lease.renewals.first or start) >= start:
         return None
@@ -217,6 +217,12 @@ def _is_node_silent(histories: ClusterHistory, node: str, start: int, end: int) 
         return True
     # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
     return False if not silent and end - start > longest else None
+
+
+def _are_others_heard(histories: ClusterHistory, lease: LeaseHistory, since: int) -> bool:
+    """Return whether an input shows renewals by other nodes after an instant: many logs leave out those of all."""
+    others = (one for one in histories.index.list_of_namespace(NODE_LEASES) if one is not lease)
+    return any(one.renewals.count > 0 and (one.renewals.last or 0) > since for one in others)
 
 
 def _describe_named_node(histories: ClusterHistory, node: str, end: int, *, is_silent: bool) -> str:
