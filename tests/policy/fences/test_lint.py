@@ -41,6 +41,12 @@ def test_a_status_that_may_store_no_token_is_named() -> None:
     assert list_oddities(policy(fences=[here], stamps=STAMPS), 0) == []
 
 
+def test_no_setting_is_suggested_that_a_token_forbids() -> None:
+    fence = {**FENCE, "token": True, "missing_lease": "deny"}
+    (odd,) = [one for one in list_oddities(policy(fences=[fence], stamps=STAMPS), 0) if "does not exist" in one]
+    assert odd.endswith("by anyone, in every namespace; list namespaces")
+
+
 def test_what_is_odd_about_fences() -> None:
     compiled = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
     assert list_oddities(compiled, 0) == [

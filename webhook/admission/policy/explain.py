@@ -135,9 +135,11 @@ def _explain_fences(policy: Policy) -> Iterator[str]:
                 "add it to bindings"
             )
         if fence.denies_if_lease_is_missing and not fence.namespaces:
+            # Beside a token, missing_lease is deny.
+            alternative = "" if fence.has_token else ", or set missing_lease: allow"
             yield (
                 f"{path}: while lease {fence.lease_text} does not exist, API servers refuse these writes by anyone, "
-                "in every namespace; list namespaces, or set missing_lease: allow"
+                f"in every namespace; list namespaces{alternative}"
             )
         if fence.has_token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
