@@ -53,7 +53,7 @@ FOUND = {
     "served": NEW + OLD,
     "label": "",
     "adopters": "",
-    "owners": "db \n",
+    "owners": "",
     "webhooks": "",
     "suffix": f"'{SUFFIX}'",
     "binding": "lease-webhook-stamp\n",
@@ -175,8 +175,8 @@ def test_what_cannot_be_removed_leaves_the_namespace_pending(run: Run, tmp_path:
         pytest.param("kustomize*", [], id="the policies"),
         pytest.param("*annotations}*", ["apply", "label"], id="what was planted"),
         pytest.param("*holderIdentity*", ["apply", "label", "label"], id="who holds the leases"),
-        pytest.param("*stamp-adopters*", ["apply", "label", "label"], id="who may set owners"),
-        pytest.param("*ownerReferences*", ["apply", "label", "label"], id="the owners"),
+        pytest.param("*stamp-adopters*", ["apply", "label"], id="who may set owners"),
+        pytest.param("*ownerReferences*", ["apply", "label"], id="the owners"),
         pytest.param(
             "get validatingwebhookconfigurations *", ["apply", "label", "label"], id="whether a webhook is there"
         ),
@@ -257,10 +257,33 @@ def test_the_policies_are_removed_if_no_namespace_is_labeled(
     assert changes(tmp_path) == ["label", *["delete"] * deleted]
 
 
+OWNERS = "db true\nother false\ntwo false true\nthree \n"
+"""The names of leases that have an owner, and of each owner whether it is the controller."""
+
+
 def test_it_warns_of_owners_that_an_operator_sets(run: Run) -> None:
     """A takeover removes them, and nobody else than the holder may put them back, unless the namespace names it."""
-    text = "These have an owner, which ends with the tenure of their holder: db two \n"
-    owned = "db true\nplain \nother false\ntwo false true\n"
-    assert text in run("shop", owners=owned).stderr
-    assert "These have an owner" not in run("shop").stderr
-    assert "These have an owner" not in run("shop", owners=owned, adopters="system:serviceaccount:a:b").stderr
+    text = "or it is refused: db two \n"
+    assert text in run("shop", owners=OWNERS).stderr
+    assert "or it is refused" not in run("shop").stderr
+    assert "or it is refused" not in run("shop", owners="other false\nthree \n").stderr
+    assert "or it is refused" not in run("shop", owners=OWNERS, adopters="system:serviceaccount:a:b").stderr
+
+
+@pytest.mark.parametrize("label", ["", "required"])
+@pytest.mark.parametrize("adopters", ["", "system:serviceaccount:a:b"])
+def test_it_names_each_lease_with_an_owner_that_a_plugin_of_the_api_server_may_defend(
+    adopters: str, label: str, run: Run
+) -> None:
+    """Whoever names an operator for its leases needs the right to delete them all the same."""
+    said = run("shop", owners=OWNERS, adopters=adopters, label=label).stderr
+    assert "with the tenure of their holder: db other two three \n" in said
+    assert "OwnerReferencesPermissionEnforcement" in said
+    assert "get lease db --output json" in said
+    assert "OwnerReferencesPermissionEnforcement" not in run("shop", adopters=adopters, label=label).stderr
+
+
+def test_owners_are_named_before_anything_is_refused(run: Run, tmp_path: Path) -> None:
+    done = run("shop", owners=OWNERS, broken="label --overwrite namespace shop lease-webhook/stamp=required")
+    assert (done.returncode, changes(tmp_path)) == (1, ["apply", "label", "label"])
+    assert "These have an owner" in done.stderr

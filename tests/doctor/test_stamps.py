@@ -324,6 +324,19 @@ LIVE: Document = {"leaseDurationSeconds": 15, "renewTime": "2025-11-20T12:00:00.
 """It was renewed at NOW."""
 
 
+def test_leases_with_an_owner_are_noted_where_their_owner_ends() -> None:
+    """A plugin of the API server, which no document shows, asks whoever ends it for the right to delete the lease."""
+    held = live(STAMP_ENTRY, written="2026-11-21T00:00:05Z")
+    owned = held | {"metadata": held["metadata"] | {"ownerReferences": [{"kind": "ConfigMap"}]}}
+    (note,) = notes(namespace(stamp="required"), owned)
+    assert note.startswith("Namespace shop: these leases have an owner, which ends with the tenure of their holder: ch")
+    assert "OwnerReferencesPermissionEnforcement" in note
+    assert not notes(namespace(stamp="required"), held)
+    assert not notes(namespace(), owned), "not labeled, which is a finding"
+    elsewhere = owned | {"metadata": owned["metadata"] | {"namespace": "pay"}}
+    assert not notes(namespace(stamp="required"), namespace("pay", stamp="required"), elsewhere), "not listed, likewise"
+
+
 MANY: Final = {f"a{at}": "" for at in range(1, 201)}
 
 
@@ -388,7 +401,8 @@ def test_what_lets_others_write_held_leases_is_noted(objects: list[Document], no
 )
 def test_a_note_cuts_only_what_leaves_no_room_for_a_stamp(metadata: Document, patch: str) -> None:
     held = live(STAMP_ENTRY)
-    (note,) = notes(namespace(stamp="required"), held | {"metadata": held["metadata"] | metadata})
+    found = notes(namespace(stamp="required"), held | {"metadata": held["metadata"] | metadata})
+    (note,) = [one for one in found if one.startswith("Lease ")]
     command = "kubectl --namespace shop patch lease checkout --type merge --patch"
     assert note.endswith(f"{command} '{{\"metadata\":{patch}}}'" if patch else " or 100 owners")
     assert (command in note) == bool(patch)

@@ -166,7 +166,7 @@ def _describe_unreviewed(documents: Documents) -> str:
 
 
 def list_some(names: Sequence[str]) -> str:
-    """Return names of namespaces as a list that stays readable."""
+    """Return names as a list that stays readable."""
     rest = len(names) - _MAX_NAMED
     return f"{', '.join(names[:_MAX_NAMED])}{f' and {rest} more' if rest > 0 else ''}"
 

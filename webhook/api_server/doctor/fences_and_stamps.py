@@ -13,7 +13,7 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.admission.rules.stamps import NAMES, Stamps, find_stamp
-from webhook.api_server.doctor.checks import Report
+from webhook.api_server.doctor.checks import Report, list_some
 from webhook.api_server.doctor.documents import (
     ELSE_REPLACE,
     ClusterObject,
@@ -307,7 +307,8 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
     ]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
-    yield from (Report("stamps", "", (), note=note) for note in _note_openings(documents, stamps, now))
+    notes = (*_note_openings(documents, stamps, now), *_note_owners(documents, stamps))
+    yield from (Report("stamps", "", (), note=note) for note in notes)
 
 
 def _note_openings(documents: Documents, stamps: Mapping[str, Stamps], now: int) -> Iterator[str]:
@@ -334,6 +335,19 @@ def _note_openings(documents: Documents, stamps: Mapping[str, Stamps], now: int)
                     f"Lease {lease.place} is held and has no stamp, so whoever may write it can take it;"
                     f" {_advise_unstamped(documents, lease)}"
                 )
+
+
+def _note_owners(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[str]:
+    """Yield which leases an elector may have to be allowed to delete: the flags of an API server are not known."""
+    for name in find_labeled_namespaces(documents):
+        leases = (one for one in documents.find_all("Lease") if one.metadata.namespace == name and name in stamps)
+        if owned := [lease.metadata.name for lease in leases if lease.metadata.owner_references]:
+            yield (
+                f"Namespace {name}: these leases have an owner, which ends with the tenure of their holder:"
+                f" {list_some(owned)}. Where the admission plugin OwnerReferencesPermissionEnforcement is on, as on"
+                " OpenShift, whoever takes or releases one needs the right to delete it:"
+                " docs/stamp.md#owners-and-the-right-to-delete"
+            )
 
 
 def _is_live(lease: ClusterObject, now: int) -> bool:
