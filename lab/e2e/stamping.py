@@ -29,7 +29,7 @@ OTHERS: Final = _POLICIES[2:]
 """The guard and the bounds, each with its binding."""
 
 
-def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
+def add_suffix(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with the suffix of this run, as docs/stamp.md has it replaced."""
     copy_ = copy.deepcopy(document)
     for variable in copy_["spec"].get("variables", ()):
@@ -38,9 +38,10 @@ def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
     return copy_
 
 
-def apply(world: World, document: dict[str, Any], manager: str = "e2e") -> Reply:
-    """Apply one of the documents as it is."""
-    return world.admin.send("PATCH", _find_path(document), document, media=APPLY, fieldManager=manager, force=True)
+def apply(world: World, document: dict[str, Any], manager: str = "e2e", *, forced: bool = True) -> Reply:
+    """Apply one of the documents as it is; unless it is forced, it may conflict with what another manager applied."""
+    path = _find_path(document)
+    return world.admin.send("PATCH", path, document, media=APPLY, fieldManager=manager, force=forced)
 
 
 def _find_path(document: dict[str, Any]) -> str:
@@ -50,7 +51,7 @@ def _find_path(document: dict[str, Any]) -> str:
 def install(world: World, documents: Sequence[dict[str, Any]], manager: str = "e2e") -> None:
     """Apply documents with the suffix of this run."""
     for document in documents:
-        apply(world, _add_suffix(document), manager).expect()
+        apply(world, add_suffix(document), manager).expect()
 
 
 def remove(world: World, documents: Sequence[dict[str, Any]]) -> None:
