@@ -410,6 +410,10 @@ def test_a_lease_that_is_being_deleted_outlives_a_put_without_metadata(by: Docum
         new = put(by, old, sent)
         assert new["metadata"]["finalizers"] == old["metadata"]["finalizers"]
         assert all(stamps(new))
+        again = put(
+            by, new, cut(new, finalizers=finalizers, annotations={}, managedFields=sent["metadata"]["managedFields"])
+        )
+        assert again == new
 
 
 @pytest.mark.parametrize(

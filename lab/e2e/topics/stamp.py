@@ -286,13 +286,14 @@ def _check_bare_puts(is_claim: bool, keeper: ApiClient, mallory: ApiClient) -> l
         mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=format_micro_time()).expect(200)
     problems = []
     for holder in ("a", "a", ""):
-        stored = mine.get()
         spec = {"holderIdentity": holder, "leaseDurationSeconds": 600, "renewTime": format_micro_time()}
-        metadata = {"name": name, "resourceVersion": stored["metadata"]["resourceVersion"]}
-        body = {"apiVersion": API, "kind": "Lease", "metadata": metadata, "spec": spec}
-        reply = keeper.send("PUT", mine.path, body)
-        if reply.status != 200:
-            problems.append(f"{name}: HTTP {reply.status} {reply.message[-300:]}")
+        # The same again: its answer was lost, or the times of the elector are whole seconds.
+        for _ in range(2 if holder else 1):
+            metadata = {"name": name, "resourceVersion": mine.get()["metadata"]["resourceVersion"]}
+            body = {"apiVersion": API, "kind": "Lease", "metadata": metadata, "spec": spec}
+            reply = keeper.send("PUT", mine.path, body)
+            if reply.status != 200:
+                problems.append(f"{name}: HTTP {reply.status} {reply.message[-300:]}")
         if holder:
             problems += _try_steals(name, theirs)
             if theirs.patch({"metadata": {"finalizers": None}}).status not in REFUSED:
