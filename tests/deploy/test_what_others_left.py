@@ -667,6 +667,71 @@ def test_a_pending_namespace_leaves_other_writes_as_they_are() -> None:
     assert stamped(Written(A, changed(old), old, PENDING)) == changed(old)
 
 
+YEAR_10000: Final = "10000-01-01T00:59:59.999999Z"
+REQUIRED_OR_PENDING: Final = pytest.mark.parametrize("namespace", [NAMESPACE, PENDING], ids=["required", "pending"])
+
+
+def with_spec(document: Document, **spec: Any) -> Document:
+    return document | {"spec": document["spec"] | spec}
+
+
+@REQUIRED_OR_PENDING
+@pytest.mark.parametrize("text", [YEAR_10000, "-0001-01-01T00:59:59.999999Z"])
+@pytest.mark.parametrize("writer", ["a", ""], ids=["stamped", "left before the label"])
+def test_a_time_that_cannot_be_read_ends_with_a_renewal(writer: str, text: str, namespace: Document) -> None:
+    """The API server reads what the policy leaves from JSON again, and would refuse the renewal."""
+    old = with_spec(lease(writer=writer), acquireTime=text)
+    new, refusal = stored(Written(A, changed(old), old, namespace))
+    assert refusal == []
+    assert new is not None
+    assert new["spec"] == {**SPEC, "renewTime": "2026-01-01T00:00:01.100000Z"}
+    assert all(stamps(new)) == (namespace is NAMESPACE)
+
+
+@REQUIRED_OR_PENDING
+@pytest.mark.parametrize("text", [None, "0000-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"])
+def test_a_time_that_can_be_read_stays(text: str | None, namespace: Document) -> None:
+    """An API server makes null of the beginning of year 1."""
+    old = with_spec(lease(), acquireTime=text, renewTime=text)
+    for sent in (with_metadata(old, labels={"x": "1"}), with_spec(changed(old), renewTime=text)):
+        new = stamped(Written(A, sent, old, namespace))
+        assert new is not None
+        assert new["spec"] == old["spec"]
+
+
+@REQUIRED_OR_PENDING
+def test_a_time_that_a_write_sets_itself_stays_and_is_refused_by_the_api_server(namespace: Document) -> None:
+    for old in (lease(), None):
+        sent = changed(old, renewTime=YEAR_10000, acquireTime=YEAR_10000)
+        new = stamped(Written(A, sent, old, namespace))
+        assert new is not None
+        assert new["spec"] == sent["spec"]
+
+
+def test_a_time_that_cannot_be_read_helps_no_stranger() -> None:
+    """Without it the write would change spec, so it does not pass for one of metadata alone."""
+    old = with_spec(lease(), acquireTime=YEAR_10000)
+    for sent in (old, with_metadata(old, labels={"x": "1"}), changed(old, holderIdentity="b")):
+        assert "lease is held; retry when it has expired (lease-webhook)" in refused(Written(B, sent, old, OPEN))
+    assert refused(Written(B, changed(old, at=30, holderIdentity="b"), old)) == []
+    assert refused(Written(ADMIN, with_metadata(old, labels={"x": "1"}), old)) == []
+
+
+@pytest.mark.parametrize("time", ["10000-01-01T00:59:59Z", "-0001-01-01T00:59:59Z"])
+def test_a_pending_namespace_loses_entries_whose_time_cannot_be_read(time: str) -> None:
+    unreadable, no_time, null = ({"manager": name} for name in ("x", "y", "z"))
+    old = lease(writer="", managedFields=[unreadable | {"time": time}, no_time, null | {"time": None}])
+    sent = changed(old)
+    entries = sent["metadata"]["managedFields"] = [
+        *old["metadata"]["managedFields"],
+        *sent["metadata"]["managedFields"],
+    ]
+    new = stamped(Written(A, sent, old, PENDING))
+    assert new is not None
+    assert new["metadata"]["managedFields"] == entries[1:]
+    assert new["spec"] == sent["spec"]
+
+
 def test_without_the_mutating_policy_only_the_stamped_writer_writes_a_held_lease() -> None:
     """The bounds do not take the annotations of a client for those of the API server then."""
     old = lease()

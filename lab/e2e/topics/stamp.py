@@ -12,7 +12,7 @@ from lab.e2e.api_client import APPLY, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
 from lab.e2e.elections import elect_client_go, elect_each
 from lab.e2e.manifests import format_micro_time
-from lab.e2e.one_lease import API, OWNER, Entries, OneLease
+from lab.e2e.one_lease import API, OWNER, Entries, OneLease, make_entry
 from lab.e2e.quantile import find_quantile
 from lab.e2e.stamp_cases import (
     ATTACKS,
@@ -24,12 +24,14 @@ from lab.e2e.stamp_cases import (
     Takeover,
     draw_lists,
     forge_stamps,
+    make_label_paths,
     take,
     take_by_apply,
 )
 from lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, read_stamps, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import Row, World
+from tests import protobuf
 from tests.waiting import wait_for
 
 WORKERS: Final = 4
@@ -59,6 +61,7 @@ def run(world: World) -> Iterator[Row]:
     yield _make_row("plants in a free lease", [lambda one=one: _check_planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
     checks_of_poisoned = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
     yield _make_row("leases that were spoiled before", checks_of_poisoned)
+    yield _make_row("times of year 10000 from before the label", [lambda: _check_unreadable(world)])
     full = [partial(_check_first_stamp, name, world, keeper, mallory) for name in BEFORE_FIRST]
     yield _make_row("held leases that others write before their first stamp", full)
     yield _make_row("a lease whose holder somebody exempt chose", [lambda: _check_chosen(world, keeper, mallory)])
@@ -269,6 +272,43 @@ def _check_first_stamp(name: str, world: World, keeper: ApiClient, mallory: ApiC
         if before[kind] != after.get(kind)
     ]
     return [*problems, *_try_steals(name, theirs)]
+
+
+_YEAR_10000: Final = "9999-12-31T23:59:59.999999-01:00"
+_SPOILED: Final[dict[str, Callable[[OneLease], Reply]]] = {
+    "acquire-time": lambda lease: lease.put_protobuf(acquireTime=_YEAR_10000, renewTime=format_micro_time()),
+    "renew-time": lambda lease: lease.put_protobuf(renewTime=_YEAR_10000),
+    "time-of-an-entry": lambda lease: lease.put(
+        entries=lambda old: [*old, make_entry("z", make_label_paths(1), "9999-12-31T23:59:59-01:00")],
+        renewTime=format_micro_time(),
+    ),
+}
+"""What no client reads as JSON. A holder that writes protobuf does not notice: it reads no managedFields."""
+
+
+def _check_unreadable(world: World) -> list[str]:
+    """Check that such a holder renews all the same, in a namespace that is pending and in one that is required."""
+    namespace = world.create_namespace("unreadable")
+    keeper, mallory = (world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
+    values = ("pending", "required")
+    for name in (f"{value}-{name}" for value in values for name in _SPOILED):
+        OneLease(keeper, namespace, name).create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+        _SPOILED[name.partition("-")[2]](OneLease(mallory, namespace, name)).expect(200)
+    problems = []
+    for value in values:
+        label(world, namespace, value)
+        wait_until_stamped(keeper, namespace, stamped=value == "required")
+        for name in (f"{value}-{name}" for name in _SPOILED):
+            mine, theirs = (OneLease(client, namespace, name) for client in (keeper, mallory))
+            for _ in range(2):
+                sent = protobuf.lease(mine.make_changed(renewTime=format_micro_time()), ())
+                renewal = keeper.send("PUT", mine.path, sent, media=protobuf.MEDIA)
+                if renewal.status != 200:
+                    problems.append(f"{name}: HTTP {renewal.status} {renewal.message[-300:]}")
+            if "10000-" in str(mine.get()):
+                problems.append(f"{name}: the time is still there")
+            problems += _try_steals(name, theirs) if value == "required" else ()
+    return problems
 
 
 def _check_bare_puts(is_claim: bool, keeper: ApiClient, mallory: ApiClient) -> list[str]:
