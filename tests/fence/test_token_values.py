@@ -331,3 +331,38 @@ def test_a_binding_carries_no_token_into_a_pod(
     assert all(value(KEEP_MORE, one["expression"], data) for one in KEEP_MORE["matchConditions"])
     assert mutated(KEEP_MORE, data)["metadata"]["annotations"] == others
     assert "bindings" in KEEP_MORE["matchConstraints"]["resourceRules"][0]["resources"]
+
+
+UNREADABLE: Final = {"manager": "x", "time": "10000-01-01T00:59:59Z"}
+READABLE: Final[list[Document]] = [
+    {"manager": "y"},
+    {"manager": "z", "operation": "Update", "apiVersion": "v1", "time": None, "subresource": "status"},
+    {"manager": "z", "time": "9999-12-31T23:59:59Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}},
+]
+
+
+def with_entries(data: dict[str, Any], *entries: Document) -> dict[str, Any]:
+    data["object"]["metadata"]["managedFields"] = [*entries]
+    return data
+
+
+@pytest.mark.parametrize("policy", [STAMP, KEEP], ids=["by the leader", "by another"])
+@pytest.mark.parametrize(
+    ("entries", "left"),
+    [
+        pytest.param([*READABLE, UNREADABLE], READABLE, id="one of four"),
+        pytest.param([UNREADABLE], [], id="the only one"),
+        pytest.param([*READABLE * 167, UNREADABLE], [], id="one of more than anyone needs"),
+        pytest.param(READABLE * 167, READABLE * 167, id="none"),
+    ],
+)
+def test_an_entry_whose_time_cannot_be_read_is_removed(policy: Document, entries: list[Any], left: list[Any]) -> None:
+    """The API server reads what is left from JSON, and would refuse the write in mode warn, too."""
+    data = written(f"{4:018}", lease(5)) if policy is STAMP else by_another(f"{4:018}", None, note="1")
+    metadata = mutated(policy, with_entries(data, *entries))["metadata"]
+    assert metadata["managedFields"] == left
+    assert metadata["annotations"][KEY] == f"{5 if policy is STAMP else 4:018}"
+
+
+def test_an_object_without_entries_gets_none() -> None:
+    assert "managedFields" not in mutated(STAMP, written(f"{4:018}", lease(5)))["metadata"]

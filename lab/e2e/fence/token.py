@@ -237,6 +237,7 @@ def check_tokens(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield from _check_unlisted_status(bench)
     yield from _check_stall(bench)
     yield from _check_tampering(bench)
+    yield from _check_unreadable_time(bench)
     yield from _check_without_policies(bench)
     yield from _check_recreation(bench)
     yield from _check_expired(bench)
@@ -559,6 +560,29 @@ def _check_tampering(bench: Bench) -> Iterator[Fact]:
     yield _check("the leader stamps it again", _change(b, kind, "x"), 200)
     edited = bench.kubectl.run("-n", PLACE, "annotate", "configmap", "x", "note=1", "--overwrite")
     yield Fact("kubectl annotate", not edited.status and read_token(bench.admin.get(f"{kind.path}/x")) == token)
+
+
+def _check_unreadable_time(bench: Bench) -> Iterator[Fact]:
+    """Check an object in which somebody who is not fenced left a time that no client reads."""
+    a, b = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND)
+    eve, kind = _create_account(bench, "eve", exists=True), KINDS[0]
+    path = f"{kind.path}/timed"
+    put = {"metadata": {"name": "timed"}, "data": {"k": "w"}}
+    owned: dict[str, Any] = {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": {"f:z": {}}}}}
+    entry = {"manager": "z", "operation": "Apply", "apiVersion": "v1", "time": "9999-12-31T23:59:59-01:00"} | owned
+    token = read_token(_create(b, kind, "timed").expect(201))
+    for who, client in (("not fenced, replaces it", eve), ("the leader of the next term, PUT", a)):
+        stored = eve.get(path)
+        stored["metadata"]["managedFields"].append(entry)
+        eve.send("PUT", path, stored).expect(200)
+        if client == a:
+            bench.move(b, a, "5b0c")
+        yield _check(f"a time of year 10000 in managedFields: {who}", client.send("PUT", path, put), 200)
+        document = bench.admin.get(path)
+        is_right = (read_token(document) > token) if client == a else (read_token(document) == token)
+        is_clean = "10000-" not in str(document) and len(document["metadata"]["managedFields"]) > 1
+        yield Fact(f"a time of year 10000 in managedFields: {who}: its token, and no such time", is_right and is_clean)
+    bench.move(a, b, "77aa")
 
 
 def _check_without_policies(bench: Bench) -> Iterator[Fact]:

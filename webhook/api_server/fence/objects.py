@@ -179,14 +179,19 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
     stamped = _make_rules(fence.resources, paths, ["CREATE", "UPDATE"])
     token = _match_writes(fence, stamped, f"!({_fill_template(fence, 'settled')})")
     who = [{"name": name, "expression": text} for name, text in _list_variables(fence) if name in _IDENTITIES]
-    token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
+    token |= {
+        "reinvocationPolicy": "IfNeeded",
+        "variables": [*who, *_fill_template(fence, "common"), *_fill_template(fence, "readable")],
+    }
     token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _make_reference(fence, "Allow")})
     rules = _make_rules(_list_kept(fence), ["", "/*"], ["CREATE", "UPDATE"])
     kept = _match_writes(fence, rules) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
-    yield from make_pair(_make_metadata(fence, KEEPING), kept | _fill_template(fence, "kept"), {})
+    kept |= _fill_template(fence, "kept")
+    kept["variables"] += _fill_template(fence, "readable")
+    yield from make_pair(_make_metadata(fence, KEEPING), kept, {})
 
 
 def _make_clock(fence: Fence) -> Iterator[Manifest]:
