@@ -732,6 +732,19 @@ def test_a_pending_namespace_loses_entries_whose_time_cannot_be_read(time: str) 
     assert new["spec"] == sent["spec"]
 
 
+@pytest.mark.parametrize(("count", "left"), [(498, 499), (499, 0)])
+def test_a_pending_namespace_loses_all_of_more_entries_than_anyone_needs(count: int, left: int) -> None:
+    """Each costs, and an expression that costs too much would refuse the write."""
+    entries: list[Document] = [CONSTANT | {"manager": f"m{at}", "subresource": "x"} for at in range(count)]
+    old = lease(writer="")
+    sent = changed(old)
+    own = sent["metadata"]["managedFields"][1]
+    sent["metadata"]["managedFields"] = [CONSTANT | {"time": "10000-01-01T00:59:59Z"}, own, *entries]
+    new = stamped(Written(A, sent, old, PENDING))
+    assert new is not None
+    assert new["metadata"]["managedFields"] == [own, *entries][:left]
+
+
 def test_without_the_mutating_policy_only_the_stamped_writer_writes_a_held_lease() -> None:
     """The bounds do not take the annotations of a client for those of the API server then."""
     old = lease()

@@ -67,6 +67,7 @@ def run(world: World) -> Iterator[Row]:
     yield _make_row("a lease whose holder somebody exempt chose", [lambda: _check_chosen(world, keeper, mallory)])
     bare = [partial(_check_bare_puts, is_claim, keeper, mallory) for is_claim in (True, False)]
     yield _make_row("a lease that is being deleted, by PUTs without metadata", bare)
+    yield _make_row("beside another mutating policy", [lambda: _check_beside_another(world, keeper, mallory)])
     yield _make_row("deletions that the collector would complete", [lambda: _check_completed_later(mallory)])
     yield _check_random_lists(keeper, mallory)
     yield _make_row("electors of each kind", [lambda kind=kind: _check_life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
@@ -343,6 +344,55 @@ def _check_bare_puts(is_claim: bool, keeper: ApiClient, mallory: ApiClient) -> l
     if theirs.create(holderIdentity="m", renewTime=format_micro_time()).status != 201:
         problems.append(f"{name}: its release did not delete it")
     return problems
+
+
+_ANOTHER: Final[dict[str, Any]] = {
+    "failurePolicy": "Fail",
+    "reinvocationPolicy": "Never",
+    "matchConstraints": {
+        "resourceRules": [
+            {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "resources": ["leases"], "operations": ["*"]}
+        ]
+    },
+    "matchConditions": [{"name": "none", "expression": "object.metadata.name == 'none'"}],
+    "mutations": [
+        {
+            "patchType": "JSONPatch",
+            "jsonPatch": {"expression": "[JSONPatch{op: 'test', path: '/kind', value: 'Lease'}]"},
+        }
+    ],
+}
+"""A policy that changes nothing. From 1.37 on, expressions after its match condition see a lease as another type."""
+
+
+def _check_beside_another(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check that a claim keeps lists of the lease, and its own, where another policy has a match condition."""
+    # An API server evaluates policies in any order, so one of several comes first.
+    documents: list[dict[str, Any]] = [
+        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for name in (f"another-{at}" for at in range(7))
+        for kind, spec in (
+            ("MutatingAdmissionPolicy", _ANOTHER),
+            ("MutatingAdmissionPolicyBinding", {"policyName": name}),
+        )
+    ]
+    install(world, documents)
+    time.sleep(3)
+    mine, theirs = (OneLease(client, NAMESPACE, "beside-another") for client in (keeper, mallory))
+    other = OWNER | {"uid": "other"}
+    brief: dict[str, Any] = {"holderIdentity": "m", "leaseDurationSeconds": 1}
+    theirs.create({"finalizers": ["a.b/c"], "ownerReferences": [other]}, renewTime=format_micro_time(), **brief)
+    theirs.delete().expect(200)
+    time.sleep(2.1)
+    own = OWNER | {"controller": True, "blockOwnerDeletion": False}
+    metadata = {"finalizers": [], "ownerReferences": [other, own]}
+    claim = mine.put(metadata, leaseDurationSeconds=600, renewTime=format_micro_time())
+    remove(world, documents)
+    if claim.status != 200:
+        return [f"HTTP {claim.status} {claim.message[-300:]}"]
+    stored = claim.body["metadata"]
+    kept = {"finalizers": ["a.b/c"], "ownerReferences": [own]}
+    return [f"{name}: {stored.get(name)}" for name, value in kept.items() if stored.get(name) != value]
 
 
 def _check_completed_later(mallory: ApiClient) -> list[str]:
