@@ -148,10 +148,9 @@ def test_the_next_holder_takes_it_and_has_it_with_stamps(
         "uid-b system:serviceaccount:shop:b",
         second(30),
     ]
-    assert {*own.get("labels", {})} <= {*new["metadata"].get("labels", {})} or len(filled.get("labels", {})) > 1000
-    assert [one for one in own.get("finalizers", ()) if one not in new["metadata"]["finalizers"]] == [] or (
-        len(filled.get("finalizers", ())) > 100
-    )
+    for kind, most in (("labels", 1_000), ("finalizers", 200), ("ownerReferences", 100)):
+        if len(filled.get(kind, ())) <= most:
+            assert [one for one in own.get(kind, ()) if one not in new["metadata"].get(kind, ())] == []
     # Its own renewal follows, with everything put back.
     again = with_metadata(changed(new, at=32), **own)
     assert refused(Written(B, again, new)) == []
@@ -253,6 +252,40 @@ GROWTH: Final[dict[str, Document]] = {
     "a long owner": {"ownerReferences": [OWNER | {"name": "x" * 65_537}]},
     "a generateName": {"generateName": "x" * 32_769},
 }
+
+
+EIGHT_OWN: Final = [OWNER | {"uid": f"own{at}"} for at in range(8)]
+FROM_ITSELF: Final[dict[str, tuple[str, Any]]] = {
+    "a label": ("labels", {"own": "1"}),
+    "64 labels": ("labels", many(64, "own")),
+    "a finalizer": ("finalizers", ["own/one"]),
+    "8 finalizers": ("finalizers", [f"own/{at}" for at in range(8)]),
+    "an owner": ("ownerReferences", [OWNER | {"uid": "own", "controller": True}]),
+    "8 owners": ("ownerReferences", EIGHT_OWN),
+}
+
+
+@pytest.mark.parametrize(("kind", "own"), FROM_ITSELF.values(), ids=list(FROM_ITSELF))
+@pytest.mark.parametrize("before", AT_THE_LIMIT.values(), ids=list(AT_THE_LIMIT))
+def test_what_a_claim_brings_is_there_beside_the_most_that_a_writer_leaves(
+    before: Document, kind: str, own: Any
+) -> None:
+    """It is all that is there of a kind that was beyond its bound; within it, labels and finalizers of before stay."""
+    old = lease(**before)
+    new = put(B, old, with_metadata(changed(old, at=30, holderIdentity="b"), **{kind: own}))
+    assert all(stamps(new))
+    assert new["metadata"][kind] == own
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_writer_that_goes_beyond_the_room_keeps_what_it_adds(count: int) -> None:
+    for kind, most, own in (
+        ("labels", many(1_000), many(count, "own")),
+        ("finalizers", [f"a.b/c{at}" for at in range(200)], [f"own/{at}" for at in range(count)]),
+        ("ownerReferences", [OWNER | {"uid": f"u{at}"} for at in range(100)], EIGHT_OWN[:count]),
+    ):
+        old = lease(**{kind: most})
+        assert put(A, old, with_metadata(old, **{kind: own}))["metadata"][kind] == own
 
 
 @pytest.mark.parametrize("growth", GROWTH.values(), ids=list(GROWTH))
