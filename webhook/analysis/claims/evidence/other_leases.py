@@ -100,7 +100,9 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     if named_node and is_node_silent is not None:
         of_node = _describe_named_node(histories, named_node, end, is_silent=is_node_silent)
     moved = _find_moved_heartbeat(histories, node, end) if is_node_silent is False else None
-    of_node += f", but since {format_clock(moved.run.first, end)} {moved.source}, unlike before" if moved else ""
+    if moved is not None:
+        since = f"since {format_clock(moved.run.first, end)} {moved.source}"
+        of_node = f"; that of its node was renewed {since}, unlike before, so it does not show that the node ran"
     others = describe_punctual(compared)
     text = f"{others}{of_node}"
     silent_node = node if is_node_silent and is_silent else ""
