@@ -284,7 +284,8 @@ def test_a_writer_that_goes_beyond_the_room_keeps_what_it_adds(count: int) -> No
         ("finalizers", [f"a.b/c{at}" for at in range(200)], [f"own/{at}" for at in range(count)]),
         ("ownerReferences", [OWNER | {"uid": f"u{at}"} for at in range(100)], EIGHT_OWN[:count]),
     ):
-        old = lease(**{kind: most})
+        full: dict[str, Any] = {kind: most}
+        old = lease(**full)
         assert put(A, old, with_metadata(old, **{kind: own}))["metadata"][kind] == own
 
 
