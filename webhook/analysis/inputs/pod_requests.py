@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
-_ACT: Final = re.compile(rb'"verb":\s*+"(?:create|patch)"|"subresource":\s*+"(?:status|exec|resize)"')
+_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec|resize)"')
 """What the few requests about pods have that say something; in many logs most requests are about pods."""
+_PATCH: Final = re.compile(rb'"verb":\s*+"patch"')
 _MAX_MESSAGE: Final = 200
 _ABSENT: Final = HTTPStatus.NOT_FOUND
 _UPGRADED: Final = HTTPStatus.SWITCHING_PROTOCOLS
@@ -114,7 +115,9 @@ _changed_pods: Final = msgspec.json.Decoder(_ChangedPod)
 
 def may_be_pod_request(line: bytes) -> bool:
     """Return whether a line of a log may be of a request that `interpret_pod_status` reads."""
-    return _POD.search(line) is not None and _ACT.search(line) is not None
+    if _POD.search(line) is None:
+        return False
+    return _ACT.search(line) is not None or (b'"image"' in line and _PATCH.search(line) is not None)
 
 
 def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:

@@ -88,8 +88,7 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     histories, history, compared = evidence.histories, evidence.history, evidence.other_leases
     start, end = evidence.silence.start, evidence.silence.end
     own_node = history.find_node_at(start)
-    named_node = find_named_node(histories, history, start)
-    named_node = named_node if own_node in {"", named_node} else ""
+    named_node = "" if own_node else find_named_node(histories, history, start)
     node = own_node or named_node
     is_node_silent = _is_node_silent(histories, node, start, end)
     of_node = {
