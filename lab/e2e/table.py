@@ -59,7 +59,8 @@ def render_page(results: Results) -> str:
 
 def render(rows: Mapping[str, Rows]) -> str:
     """Return a table of each topic: the result that all versions had alike, or that of each."""
-    return "\n".join("\n".join(_render_section(topic.name, topic.title, rows)) for topic in TOPICS) + "\n"
+    sections = ("\n".join(_render_section(topic.name, topic.title, rows)) for topic in TOPICS)
+    return "\n".join(one for one in sections if one) + "\n"
 
 
 def _render_section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator[str]:

@@ -94,6 +94,12 @@ def test_what_versions_show_alike_is_said_once() -> None:
     assert "not served" in e2e.render({"v1.37.1": alike, "v1.36.3": {"kubectl": []}})
 
 
+def test_a_topic_that_ran_on_no_version_leaves_no_gap() -> None:
+    assert "\n\n\n" not in e2e.render(
+        {"v1.37.1": {name: [Row("a", "b", passed=True)] for name in ("kubectl", "token")}}
+    )
+
+
 @pytest.mark.parametrize(
     ("bars", "result"),
     [
