@@ -49,10 +49,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     pods = find_pod_facts(histories, history, refused_pods, now)
     surroundings = find_surroundings(histories, history, status, now, doubt)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
-    writes = histories.list_related_writes()
     election = find_election_facts(histories, history, askers, now)
     related = find_related_writes(
-        writes,
+        histories.index.related_writes,
         history,
         unshown,
         refused_pods=refused_pods,

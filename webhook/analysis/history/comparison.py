@@ -103,8 +103,9 @@ def compare_renewals(
     ]
     were_late = [other.renewals.was_late(start, end) for other in others]
     late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
-    stopped = [other for other in late if other.renewals.has_stopped_by(end, until)]
-    back = [other for other in late if other not in stopped]
+    have_stopped = [other.renewals.has_stopped_by(end, until) for other in late]
+    stopped = [other for other, has_stopped in zip(late, have_stopped, strict=True) if has_stopped]
+    back = [other for other, has_stopped in zip(late, have_stopped, strict=True) if not has_stopped]
     nodes = {other.find_node_at(start) for other in (history, *late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
     on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]

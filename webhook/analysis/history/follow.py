@@ -18,7 +18,7 @@ from webhook.analysis.history.audit_log.failing_requests import FailingRequests
 from webhook.analysis.history.audit_log.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.audit_log.pod_activities import PodActivities
 from webhook.analysis.history.audit_log.pod_requests import PodRequests
-from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
+from webhook.analysis.history.audit_log.refusal import NOT_FOUND, Refusal, is_not_served
 from webhook.analysis.history.audit_log.related_writes import RelatedWrites
 from webhook.analysis.history.elections.candidate_writers import CandidateWriters
 from webhook.analysis.history.elections.candidates import read_event
@@ -307,7 +307,7 @@ class ClusterHistory(Struct):
         """Note whether an API server serves a version of LeaseCandidates: without any, it chooses no holder."""
         if seen.kind != "LeaseCandidate" or seen.answer is None:
             return
-        is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE
+        is_unknown = is_not_served(seen.answer)
         # Anyone may ask for a version that is not served any longer, or not yet.
         if is_unknown and seen.version in VERSIONS_OF["leasecandidates"]:
             first, _ = self._served.get(seen.version) or (seen.at or 0, 0)

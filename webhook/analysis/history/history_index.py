@@ -185,9 +185,14 @@ class HistoryIndex(Struct, dict=True):
         return compare_renewals(history, sample, start, end, is_sample=step > 1, nodes_gone=nodes_gone, until=until)
 
     @cached_property
+    def related_writes(self) -> Sequence[RelatedWrite]:
+        """The writes to what leaders depend on: the accounts of all leases need them."""
+        return list(self.list_related_writes())
+
+    @cached_property
     def _node_deletions(self) -> Sequence[tuple[str, int]]:
         """The names of Nodes that were deleted, and when."""
-        return [(one.name, one.at) for one in self.list_related_writes() if (one.kind, one.verb) == (NODE, "deleted")]
+        return [(one.name, one.at) for one in self.related_writes if (one.kind, one.verb) == (NODE, "deleted")]
 
     @cached_property
     def _keys(self) -> list[Key]:

@@ -13,7 +13,7 @@ from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.cached_property import cached_property
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta, OwnerReference
-from webhook.kubernetes.request import AdmissionRequest, UserInfo
+from webhook.kubernetes.request import NODE_CONTROLLER, AdmissionRequest, UserInfo
 from webhook.kubernetes.times import SECOND, format_time
 
 _MAX_PROGRAM: Final = 60
@@ -88,6 +88,11 @@ class Writer(Struct, frozen=True, gc=False):
         Who acts as another user may name any node.
         """
         return "" if self.pod or self.uid or self.impersonator else self.node
+
+    @property
+    def is_node_controller(self) -> bool:
+        """Whether it is the node controller of Kubernetes, and not someone who impersonates it."""
+        return self.user == NODE_CONTROLLER and not self.impersonator
 
     def is_same(self, other: "Writer | None") -> bool:
         """True if both are one process: a pod by its uid, else by its name; a user without a pod by name and node."""

@@ -1,4 +1,4 @@
-"""What a write to a Node sets of its taints, as far as a log has the request, or the answer.
+"""The taints that a write to a Node sets, as far as a log has the request, or the answer.
 
 In: the verb, and the objects of both. Out: the taints that are there then, and clauses. A patch has all taints that are
 to be there, or none: also those that others had set before.

@@ -15,7 +15,7 @@ from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite, name_program
 from webhook.analysis.inputs.node_taints import describe_taints, find_taints
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
-from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER, NULL
+from webhook.kubernetes.request import NODE_USER, NULL
 from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def _is_about_health(event: "AuditEvent") -> bool:
     that is not heard, and of no other, and taints those that are not ready. Source: `tryUpdateNodeHealth` and
     `processTaintBaseEviction` of kubernetes `pkg/controller/nodelifecycle`.
     """
-    below, user = event.object_ref.subresource, event.writer.user
+    below = event.object_ref.subresource
     if event.verb not in {"update", "patch"}:
         return False
     if below == "status":
-        return (user == NODE_CONTROLLER and not event.writer.impersonator) or _describe_readiness(event) != ""
-    return not below and not user.startswith(NODE_USER)
+        return event.writer.is_node_controller or _describe_readiness(event) != ""
+    return not below and not event.writer.user.startswith(NODE_USER)
 
 
 def _describe_readiness(event: "AuditEvent") -> str:

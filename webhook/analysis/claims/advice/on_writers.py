@@ -88,8 +88,10 @@ def describe_revocation(history: LeaseHistory, who: Writer, *, is_address_told: 
     address, is_account = find_own_address(history, who), UserInfo(who.user).service_account is not None
     if not address or not is_account or who.impersonator or _is_user_of_electors(history, who):
         return ""
-    revokes = f"eleting ServiceAccount {format_name(who.name)} revokes a stolen token."
-    return f" D{revokes}" if is_address_told else f" It wrote from {format_name(address)}; d{revokes}"
+    revokes = f"ServiceAccount {format_name(who.name)} revokes a stolen token."
+    if is_address_told:
+        return f" Deleting {revokes}"
+    return f" It wrote from {format_name(address)}; deleting {revokes}"
 
 
 def _advise_on_impersonator(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:

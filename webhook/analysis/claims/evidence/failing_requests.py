@@ -137,7 +137,7 @@ def _is_unserved(histories: ClusterHistory, run: FailingRun) -> bool:
         return False
     if all(one.message == UNKNOWN_RESOURCE for one in run.answers):
         return True
-    written = histories.list_related_writes()
+    written = histories.index.related_writes
     return any((one.kind, one.name, one.verb) == (DEFINITION, run.failure.resource, "deleted") for one in written)
 
 

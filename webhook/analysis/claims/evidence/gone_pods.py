@@ -58,9 +58,9 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
 
 
 def describe_confirmed_end(histories: ClusterHistory, tenure: Tenure, until: int, now: int) -> str:
-    """Say how the pod of a holder had ended by an instant, as its kubelet confirmed, as a clause; "" if none did.
+    """Say that nobody led by a lease any more at an instant, as the pod of its holder had ended, as a clause; else "".
 
-    Nobody leads by its lease from then on. What was taken away without its kubelet may run on.
+    Its kubelet has confirmed that. What was taken away without its kubelet may run on.
     """
     gone, own = find_gone_pod(histories, tenure), tenure.processes.own
     if gone is None or own is None or not is_by_kubelet(gone.ended) or gone.ended.at > until - histories.bounds.skew:
@@ -68,7 +68,8 @@ def describe_confirmed_end(histories: ClusterHistory, tenure: Tenure, until: int
     asked, deleted = gone.asked, ""
     if asked is not None:
         deleted = f"was {name_deletion(asked)} at {format_clock(asked.at, now)}{describe_by_writer(asked.writer)}, and "
-    ended = f"had ended by {format_clock(gone.ended.at, now)}, as its kubelet confirmed"
+    at = format_clock(gone.ended.at, now)
+    ended = f"had ended by {at}, as its kubelet confirmed, so no one led by it any more"
     return f"pod {format_name(own.pod)} {deleted}{ended}"
 
 

@@ -17,6 +17,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
@@ -64,15 +65,14 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     if tenure is None or own is None or account is None or status is None or status.state is not LeaseState.LIVE:
         return None
     until = min(now, histories.bounds.logged_until)
-    found = histories.pod_activities.list_between(own, tenure.since, until)
-    writes = sorted(one.at for one in found if one.is_write or one.may_be_write)
+    writes = _list_writes(histories, own, tenure.since, until)
     if not _have_ended(writes, tenure.since, until):
         return None
     # What is forgotten may have been a time without a write.
     activities = histories.pod_activities
     if activities.has_forgotten_since(own, tenure.since) or activities.has_written_as_other_since(own, writes[0]):
         return None
-    last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
+    last, longest = writes[-1], _find_longest_gap(writes)
     if not histories.shows_all_requests(history, last, until):
         return None
     return IdleHolder(account[0], find_pod_of_writer(own), last, longest, last - writes[0])
@@ -99,7 +99,12 @@ class IdleTime(Struct, frozen=True):
 
 def find_idle_times(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[IdleTime, ...]:
     """Return when the pods of former holders wrote nothing else, if holders of the lease otherwise did regularly."""
-    known = [(tenure, _list_writes(histories, tenure, now)) for tenure in history.tenures if _has_own_pod(tenure)]
+    until = min(now, histories.bounds.logged_until)
+    known = [
+        (tenure, _list_writes(histories, tenure.processes.own, tenure.since, tenure.until or until))
+        for tenure in history.tenures
+        if _has_own_pod(tenure)
+    ]
     paces = [pace for _, writes in known if (pace := _find_pace(writes)) is not None]
     return tuple(_find_idle_times(histories, history, known, min(paces))) if paces else ()
 
@@ -127,10 +132,9 @@ def _has_own_pod(tenure: Tenure) -> bool:
     return own is not None and bool(own.pod and own.uid) and not own.impersonator
 
 
-def _list_writes(histories: ClusterHistory, tenure: Tenure, now: int) -> Sequence[int]:
+def _list_writes(histories: ClusterHistory, own: Writer | None, since: int, until: int) -> Sequence[int]:
     """Return when the pod of a holder wrote other objects, or may have, while that held the lease."""
-    until = min(now, histories.bounds.logged_until) if tenure.until is None else tenure.until
-    found = histories.pod_activities.list_between(tenure.processes.own, tenure.since, until)
+    found = histories.pod_activities.list_between(own, since, until)
     return sorted(one.at for one in found if one.is_write or one.may_be_write)
 
 
@@ -138,6 +142,10 @@ def _find_pace(writes: Sequence[int]) -> int | None:
     """Return the longest time between two writes of a holder that wrote regularly for some time; None of another."""
     if len(writes) < _MIN_WRITES or writes[-1] - writes[0] < _SHORTEST:
         return None
+    return _find_longest_gap(writes)
+
+
+def _find_longest_gap(writes: Sequence[int]) -> int:
     return max(after - one for one, after in pairwise(writes))
 
 

@@ -59,9 +59,11 @@ def find_moved_heartbeat(history: LeaseHistory) -> MovedHeartbeat | None:
 
     A kubelet whose node gets another address is called as before.
     """
+    if history.namespace != NODE_LEASES or history.is_deleted:
+        return None
     own = Writer(f"{NODE_USER}{history.name}")
     found = [seen.run for who, seen in history.requests.addresses.by_writer.items() if who.is_same(own) and seen.run]
-    if history.namespace != NODE_LEASES or len(found) != 1 or history.is_deleted:
+    if len(found) != 1:
         return None
     run, before = found[0], found[0].before[0]
     if run.count < _MIN_WRITES or not run.program or not before or run.program in {before, _KUBELET}:

@@ -1,4 +1,4 @@
-"""What is said of a lease that is renewed while it names no holder: who renews it, since when, and what to check."""
+"""Sentences about a lease that is renewed while it names no holder: who renews it, since when, and what to check."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -36,7 +36,7 @@ class PodFacts(Struct, frozen=True):
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
     bound_again: int | None = None
-    """When the next pod of the same name got a node, if that pod has not asked for the lease since; else None."""
+    """The time at which the next pod of the same name got a node, if that pod has not asked for the lease since."""
     ends_of_replaced: Mapping[int, str] = NO_ENDS
     """Clauses about how pods had ended that others replaced under one name, by when those began to renew."""
     events: tuple[PodEvent, ...] = ()
@@ -48,7 +48,7 @@ class PodFacts(Struct, frozen=True):
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
     idle_times: tuple[IdleTime, ...] = ()
-    """When former holders renewed and wrote nothing else, though holders otherwise did regularly."""
+    """The times in which former holders renewed and wrote nothing else, though holders otherwise did regularly."""
     work_after_releases: tuple[WorkAfterRelease, ...] = ()
     """Writes of pods that had released the lease, beside those of the next holders' pods."""
     deleted_waiter: DeletedWaiter | None = None

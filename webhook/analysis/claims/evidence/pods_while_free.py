@@ -29,8 +29,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.inputs.items import PodAct, PodDeletion, PodRequest, Writer
-from webhook.kubernetes.request import NODE_CONTROLLER
+from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _BEFORE: Final = MINUTE
@@ -300,29 +299,34 @@ def _list_of_node_controller(
 
     Source: `MarkPodsNotReady` of kubernetes/kubernetes `pkg/controller/util/node`, and `AddPodDisruptionConditions`.
     """
-    evicted = [one.at for one in histories.deleted_pods.list_deletions_of(*place, "") if _is_by_node_controller(one)]
+    evicted = [one.at for one in histories.deleted_pods.list_deletions_of(*place, "") if one.writer.is_node_controller]
     for request in held:
-        is_status = request.act is PodAct.STATUS and _is_by_node_controller(request)
+        is_status = request.act is PodAct.STATUS and request.writer.is_node_controller
         if is_status and not any(0 <= at - request.at <= _UNTIL_EVICTED for at in evicted):
             pod = f"pod {format_name(request.name)}, which held it"
             text = f"{describe_writer(request.writer)} wrote the status of {pod}, as it does when a node is not ready"
             yield PodEvent(request.at, text)
 
 
-def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
-    return request.writer.user == NODE_CONTROLLER and not request.writer.impersonator
-
-
 def _is_of_signal(request: PodRequest, signals: Collection[str]) -> bool:
-    return request.act is PodAct.RAN and request.message.rpartition(" -")[2] in signals and " -" in request.message
+    return request.act is PodAct.RAN and _split_signal(request.message)[1] in signals
+
+
+def _split_signal(message: str) -> tuple[str, str]:
+    """Return the program and the signal of `kill -STOP`; "" for the latter if there is none."""
+    program, separator, signal = message.rpartition(" -")
+    return (program, signal) if separator else (message, "")
 
 
 def _describe_program(request: PodRequest) -> str:
     """`kill -STOP (which pauses a process)`."""
-    program, _, signal = request.message.rpartition(" -") if " -" in request.message else (request.message, "", "")
-    effect = "pauses a process" if signal in _PAUSING else "lets a paused process go on"
-    what = f" (which {effect})" if signal in {*_PAUSING, *_RESUMING} else ""
-    return f"{format_name(program) if program else 'a program'}{signal and f' -{signal}'}{what}"
+    name, signal = _split_signal(request.message)
+    program = format_name(name) if name else "a program"
+    if not signal:
+        return program
+    if signal in _PAUSING:
+        return f"{program} -{signal} (which pauses a process)"
+    return f"{program} -{signal}{' (which lets a paused process go on)' if signal in _RESUMING else ''}"
 
 
 def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int, *, held: str = "held") -> Iterator[PodEvent]:

@@ -193,7 +193,7 @@ def _describe_deleted_node(evidence: SilenceEvidence, node: str, until: int) -> 
 
     Source: kubernetes `pkg/serviceaccount/claims.go`, `Validate`: a Node of that name has another uid afterwards.
     """
-    of_node = (one for one in evidence.histories.list_related_writes() if (one.kind, one.name) == (NODE, node))
+    of_node = (one for one in evidence.histories.index.related_writes if (one.kind, one.name) == (NODE, node))
     skew = evidence.histories.bounds.skew
     deleted = [one for one in of_node if one.verb == "deleted" and until - TOKEN_GRACE <= one.at <= until + skew]
     if not deleted:

@@ -26,7 +26,7 @@ from webhook.analysis.inputs.related_writes import DEBUGGED, STATUS_WRITTEN, WOR
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference, is_foreign_strategy
-from webhook.kubernetes.request import NODE_CONTROLLER, TAINT_EVICTORS, UserInfo
+from webhook.kubernetes.request import TAINT_EVICTORS, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
@@ -78,7 +78,7 @@ _TERMINATING: Final = "because it is being terminated"
 _OVER_QUOTA: Final = "exceeded quota"
 _PRIORITY: Final = "PriorityClass"
 _WITHOUT_PRIORITY: Final = "no PriorityClass with name"
-"""What a pod is refused with whose class is gone. Source: kubernetes `plugin/pkg/admission/priority`."""
+"""The answer to the creation of a pod whose class is gone. Source: kubernetes `plugin/pkg/admission/priority`."""
 _EVICTS: Final = ":NoExecute"
 _NEVER: Final = 2**62
 _Run = tuple[int | None, int]
@@ -98,8 +98,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
     doubt = "" if write.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
-    is_of_controller = write.writer.user == NODE_CONTROLLER and not write.writer.impersonator
-    why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN and is_of_controller else ""
+    is_unheard = write.verb == STATUS_WRITTEN and write.writer.is_node_controller
+    why = ", as when its kubelet is not heard" if is_unheard else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) and not write.change else why
     change = f", {write.change}" if write.change else ""
     # Programs apply what is stored already again and again; a person means to change something.
@@ -111,8 +111,7 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
 
 def _is_taint(write: RelatedWrite) -> bool:
     """Return whether a write of the node controller may have tainted a node: its other writes are of the status."""
-    is_own = write.writer.user == NODE_CONTROLLER and not write.writer.impersonator
-    return write.kind == _NODE and is_own and write.verb != STATUS_WRITTEN
+    return write.kind == _NODE and write.writer.is_node_controller and write.verb != STATUS_WRITTEN
 
 
 def _is_said_by_another(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
@@ -240,7 +239,7 @@ class _Scene(Struct, frozen=True, dict=True):
 
     @cached_property
     def foreign_grants(self) -> Sequence[Grant]:
-        """What allowed users to write who removed a holder that was another user's, or replaced it."""
+        """The grants of users who removed, or replaced, a holder that was another user's."""
         history = self.history
         writers = (who for one in history.tenures for who in (one.processes.taken_by, one.removal.writer) if who)
         users = sorted({one.user for one in writers})

@@ -81,12 +81,13 @@ def claim_deletion(
     if after is not None:
         message += f"; {_describe_creation(before, after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(histories, history, before, after, now=now, is_idle=is_idle)
-    node = find_owner_node(histories, before.deletion.owners, before)
-    owners = node.describe(now) if node is not None else _describe_owners(history, before)
-    advice = _advise(history, before, collection_deletions, ended_deleter, owners=owners)
     if pod_end and severity is not Severity.INFO:
-        severity, consequence = Severity.WARNING, f": {pod_end}, so no one led by it any more"
+        severity, consequence = Severity.WARNING, f": {pod_end}"
         advice = _advise_after_end(history, before)
+    else:
+        node = find_owner_node(histories, before.deletion.owners, before)
+        owners = node.describe(now) if node is not None else _describe_owners(history, before)
+        advice = _advise(history, before, collection_deletions, ended_deleter, owners=owners)
     message += consequence
     over = None if after is None else after.since
     yield make_claim(

@@ -151,7 +151,7 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     binding: PodRequest | None = None
     """The request by which its pod got a node; None if the log does not show it."""
     bound_at: int | None = None
-    """When its pod got a node meanwhile; None if it had one before, or if the log does not show that."""
+    """The time at which its pod got a node meanwhile; None if it had one before, or if the log does not show that."""
     gone: Sequence[str] = ()
     """The other pods that had asked for the lease, if all of them were deleted by then, or just after."""
 
@@ -162,7 +162,7 @@ class _LateTakeover(Struct, frozen=True, dict=True):
 
     @property
     def scheduler(self) -> Writer | None:
-        """Who gave its pod a node; None if that is not known to be another one than the scheduler of Kubernetes."""
+        """The scheduler that gave its pod a node; None if it is that of Kubernetes, or not known."""
         writer = self.binding.writer if self.binding is not None else Writer()
         return writer if UserInfo(writer.user).service_account is not None else None
 

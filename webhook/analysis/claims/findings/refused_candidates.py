@@ -27,16 +27,16 @@ _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionp
 def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield one claim about the writes, and one about the reads of who did not try to write, if there are any."""
     found = list_refused_candidates(histories, history)
-    for check, what, is_read in (("write-refused", "write", False), ("read-refused", "read", True)):
+    for is_read in (False, True):
         of_kind = [one for one in found if one.last.is_read is is_read]
         if of_kind:
-            yield _claim_refusals(history, of_kind, now, check=check, what=what)
+            yield _claim_refusals(history, of_kind, now)
 
 
-def _claim_refusals(
-    history: LeaseHistory, found: Sequence[RefusedCandidate], now: int, *, check: str, what: str
-) -> Claim:
+def _claim_refusals(history: LeaseHistory, found: Sequence[RefusedCandidate], now: int) -> Claim:
+    """Return the claim about refused writes, or about refused reads."""
     last, number = found[-1].last, sum(one.count for one in found)
+    what = "read" if last.is_read else "write"
     codes, writers = sorted({one.last.code for one in found}), list(dict.fromkeys(one.writer for one in found))
     by = join_names([describe_writer(one) for one in writers])
     message = (
@@ -46,7 +46,7 @@ def _claim_refusals(
     message += f". Its answer: {last.message}" if last.message else ""
     return make_claim(
         history,
-        check,
+        f"{what}-refused",
         Severity.WARNING,
         message,
         advise_on_refused_candidates(found),

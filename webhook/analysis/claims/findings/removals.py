@@ -54,7 +54,7 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         led = f", which had not renewed the lease for {format_length(silent)}, and may still have led"
     place = describe_address_of_end(before)
     if end:
-        severity, led = Severity.WARNING, f": {end}, so no one led by it any more"
+        severity, led = Severity.WARNING, f": {end}"
     message = f"at {format_clock(at, now)} {by} removed {format_name(before.holder)} as the holder{place}{led}"
     if end and after is not None:
         message += f"; {format_name(after.holder)} took it at {format_clock(after.since, now)}"

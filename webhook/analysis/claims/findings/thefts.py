@@ -208,7 +208,7 @@ class _Theft(Struct, frozen=True, dict=True):
     @property
     def sentence(self) -> str:
         """When and by whom it was taken from whom, with what is known of both, without a full stop."""
-        doubt = f"{self.end}, so no one led by it any more" if self.end else _describe_doubt(self.before, self.now)
+        doubt = self.end or _describe_doubt(self.before, self.now)
         if self.is_of_no_process:
             doubt = f"the log has no request of a pod named as {format_name(self.after.holder)}"
         facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)

@@ -62,7 +62,8 @@ class AddressesOfWriter(Struct):
 
     def add(self, source: str, at: int, *, is_conflict: bool) -> None:
         """Count a write, from an address and by a program."""
-        address, program = get_address(source), name_program(source.partition(" ")[2])
+        address, _, agent = source.partition(" ")
+        program = name_program(agent)
         self.run = SourceRun(address, program, at, at) if self.run is None else self.run.follow(address, program, at)
         if address not in self.counts and len(self.counts) >= MAX_LISTED:
             return

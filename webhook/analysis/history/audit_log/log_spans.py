@@ -64,7 +64,7 @@ class LogSpans(Struct):
 
     @property
     def first_end(self) -> int | None:
-        """When the first of the logs ends, which may be a part of another one; None of none."""
+        """The end of the first of the logs, which may be a part of another one; None without any."""
         return min((last for _, last in self._spans.values()), default=None)
 
     def find_ended(self, start: int, end: int) -> EndedLog | None:

@@ -10,7 +10,7 @@ from typing import Final, Self
 from msgspec import Struct
 
 from webhook.analysis.history.audit_log.latency import find_slow_part
-from webhook.analysis.inputs.items import Act, Observation, Writer
+from webhook.analysis.inputs.items import Act, Answer, Observation, Writer
 from webhook.kubernetes.times import SECOND
 from webhook.text.quoting import truncate
 
@@ -77,6 +77,11 @@ _TERMINATED: Final = re.compile(
     rf"{_FORBIDDEN}unable to create new content in namespace \S{{1,63}} because it is being term"
 )
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
+
+
+def is_not_served(answer: "Answer | Refusal") -> bool:
+    """Return whether an API server says that it does not serve a kind, or a version of it."""
+    return answer.code == NOT_FOUND and answer.message == UNKNOWN_RESOURCE
 
 
 class RefusedBy(StrEnum):

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal, RefusedBy
+from webhook.analysis.history.audit_log.refusal import NOT_FOUND, Refusal, RefusedBy, is_not_served
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Act, Observation, Writer
 
@@ -22,7 +22,6 @@ class RefusedCandidate(Struct, frozen=True):
 
     Or its reads, since it last was allowed to read.
     `lease` is the lease that it is for, "" if the input does not show that; `count` is how many, `last` the latest.
-    `ended` is when the same was allowed after that; None if the input does not show it.
     """
 
     namespace: str
@@ -30,7 +29,6 @@ class RefusedCandidate(Struct, frozen=True):
     count: int
     first: int
     last: Refusal
-    ended: int | None = None
 
     @property
     def writer(self) -> Writer:
@@ -51,7 +49,7 @@ class RefusedCandidates(Struct):
             return
         is_read = seen.act is Act.READ
         if seen.is_stored or (is_read and _is_not_found(seen)):
-            self._end(seen.namespace, seen.writer.process, seen.at, is_read=is_read)
+            self._end(seen.namespace, seen.writer.process, is_read=is_read)
             return
         refusal = Refusal.from_observation(seen)
         if refusal is None or not (_is_kept_out(refusal) if is_read else refusal.is_denied_write):
@@ -62,10 +60,10 @@ class RefusedCandidates(Struct):
         if len(self.found) > MAX_REFUSED:
             del self.found[next(iter(self.found))]
 
-    def _end(self, namespace: str, process: Writer, at: int | None, *, is_read: bool) -> None:
+    def _end(self, namespace: str, process: Writer, *, is_read: bool) -> None:
         """Note that a process was not refused any longer; who stored one may read it, too."""
         for key in [one for one in self.found if one[:2] == (namespace, process) and (one[2] or not is_read)]:
-            self._ended[key] = replace(self.found.pop(key), ended=at)
+            self._ended[key] = self.found.pop(key)
         while len(self._ended) > MAX_REFUSED:
             del self._ended[next(iter(self._ended))]
 
@@ -75,7 +73,7 @@ class RefusedCandidates(Struct):
         `askers` are the pods that did, by user. What an API server does not serve it refuses to nobody.
         """
         found = _select_for_lease(self.found, namespace, lease, askers)
-        return tuple(one for one in found if not _is_unserved(one.last))
+        return tuple(one for one in found if not is_not_served(one.last))
 
     def list_ended(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
         """Return those after which the same was allowed, as `list_for_lease` does."""
@@ -84,17 +82,13 @@ class RefusedCandidates(Struct):
 
 def _is_kept_out(refusal: Refusal) -> bool:
     """Return whether a reader does not come to store one: it has no right, or the API server does not serve them."""
-    return refusal.by is RefusedBy.RIGHTS or _is_unserved(refusal)
-
-
-def _is_unserved(refusal: Refusal) -> bool:
-    return refusal.code == NOT_FOUND and refusal.message == UNKNOWN_RESOURCE
+    return refusal.by is RefusedBy.RIGHTS or is_not_served(refusal)
 
 
 def _is_not_found(seen: Observation) -> bool:
     """Return whether there was no such candidate, which is said only to who may read one."""
     answer = seen.answer
-    return answer is not None and answer.code == NOT_FOUND and answer.message != UNKNOWN_RESOURCE
+    return answer is not None and answer.code == NOT_FOUND and not is_not_served(answer)
 
 
 def _select_for_lease(
