@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 MODULES = frozenset({"test_advice.py", "test_both.py", "test_measured_incidents.py", "test_registry.py"})
-"""What shares the analyses of `test_measured_incidents.explain_source` and `test_both.found_in`."""
+"""Modules that share the analyses of `test_measured_incidents.explain_source` and `test_both.found_in`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -238,7 +238,7 @@ def test_a_heartbeat_that_is_deleted_says_nothing_of_who_leads() -> None:
 
 
 def take_after(*deeds: Deed, taking: str) -> list[Claim]:
-    """What is said of a live lease that another one took after deeds, or that carol emptied."""
+    """Explain a live lease that another one took after other writes, or that carol emptied."""
     server = FakeServer(uids={"db-0": "u-1", "db-1": "u-2"})
     db, *others = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
     second = server.elector("db-1", "shop/db")

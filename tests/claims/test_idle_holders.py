@@ -314,7 +314,7 @@ def start() -> FakeServer:
 
 
 def idle_of(server: FakeServer) -> str:
-    """What is said of former holders that wrote nothing else."""
+    """Return the lines about former holders that wrote nothing else."""
     lines = text(account(follow_log(server), server.now)).splitlines()
     return "\n".join(one for one in lines if "wrote only leases and Events" in one)
 

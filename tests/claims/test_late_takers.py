@@ -10,6 +10,7 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
+from webhook.findings import ReportFinding
 
 UNKNOWN = "the log does not show whether it ran then, and asked for the lease"
 BOUND = "its pod got a node only at 11:07:30Z, and did not run before"
@@ -123,21 +124,33 @@ def test_a_taker_that_is_no_service_account_has_no_pod_that_a_log_shows() -> Non
     assert late(bind("db-1"), user="nina@example.org") == UNKNOWN
 
 
-@pytest.mark.parametrize("has_asked", [False, True], ids=["it never asked before", "it asked before"])
-def test_why_a_pod_that_never_asked_before_started_late_is_not_in_its_log(has_asked: bool) -> None:
+def take_late(*, has_asked: bool, bound_before: int | None = None) -> ReportFinding:
+    """Have db-1 take a lease a minute after its release: it had asked before, or had got a node so many seconds before.
+
+    Return the finding that it came late.
+    """
     server, (db, *others) = shop()
     server.uids["db-1"] = "u-1"
     db.ask()
+    if bound_before is not None:
+        together(50 - bound_before, db, *others)
+        log_binding(server)
     successor = server.elector("db-1", "shop/db")
     if has_asked:
         successor.ask()
-    together(20, db, *others)
+    together(20 if bound_before is None else bound_before, db, *others)
     db.release()
     together(60, *others)
     successor.ask()
     successor.take()
     together(10, successor, *others)
     (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    return finding
+
+
+@pytest.mark.parametrize("has_asked", [False, True], ids=["it never asked before", "it asked before"])
+def test_why_a_pod_that_never_asked_before_started_late_is_not_in_its_log(has_asked: bool) -> None:
+    finding = take_late(has_asked=has_asked)
     assert "the log has no answered request for it by its pod" in finding.message
     started = "kubectl -n shop describe pod db-1; kubectl -n shop logs db-1"
     assert finding.fix == ("kubectl -n shop logs db-1" if has_asked else started)
@@ -187,21 +200,7 @@ def test_a_scheduler_that_is_not_the_one_of_kubernetes_is_named(user: str, by: s
     ids=["shortly before", "long before, as of an earlier pod of that name", "it ran before"],
 )
 def test_a_pod_that_had_a_node_and_did_not_ask_is_said_to(before: int, has_asked: bool, is_said: bool) -> None:
-    server, (db, *others) = shop()
-    server.uids["db-1"] = "u-1"
-    db.ask()
-    together(50 - before, db, *others)
-    log_binding(server)
-    successor = server.elector("db-1", "shop/db")
-    if has_asked:
-        successor.ask()
-    together(before, db, *others)
-    db.release()
-    together(60, *others)
-    successor.ask()
-    successor.take()
-    together(10, successor, *others)
-    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    finding = take_late(has_asked=has_asked, bound_before=before)
     assert "the log has no answered request for it by its pod" in finding.message
     assert (", which got a node at 11:07:20Z, until 11:08:29Z" in finding.message) is is_said
     assert ("got a node" in finding.message) is is_said

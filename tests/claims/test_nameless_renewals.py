@@ -32,6 +32,18 @@ def renew_namelessly(
         server.wait(every)
 
 
+def release_and_lose_names(*, after: float) -> FakeServer:
+    """A server on which db-0 led and released the lease, and so many seconds later pods without a name renew it."""
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(20)
+    server.wait(1)
+    holder.release()
+    server.wait(after)
+    renew_namelessly(server, *PODS, takes=False)
+    return server
+
+
 def lose_names(*pods: str, **settings: Any) -> FakeServer:
     """A server on which db-0 led until it ended, and pods without a name have followed."""
     server = FakeServer()
@@ -115,13 +127,7 @@ def test_a_release_may_be_written_twice(follow: View, times: int, is_run: bool) 
 
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
 def test_what_looks_like_a_release_is_none_of_the_renewals(follow: View) -> None:
-    server = FakeServer()
-    holder = server.elector("db-0", "shop/db")
-    holder.lead(20)
-    server.wait(1)
-    holder.release()
-    server.wait(1)
-    renew_namelessly(server, *PODS, takes=False)
+    server = release_and_lose_names(after=1)
     found = account(follow(server), server.now)
     assert "since 11:07:02Z without naming one" in make_headline(found)
 

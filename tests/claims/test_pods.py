@@ -472,18 +472,23 @@ def log_signal(server: FakeServer, signal: str) -> None:
     log_run(server, put("requestURI", f"/exec?command=kill&command={signal}&command=1"))
 
 
+def send_signals(while_held: str, afterwards: str) -> list[str]:
+    """Send a signal to a holder, which then loses the lease, and another one after that; return what happened."""
+    server, _, others = lead()
+    log_signal(server, while_held)
+    together(30, *others)
+    server.elector("db-1", "shop/db").take()
+    together(10, *others)
+    log_signal(server, afterwards)
+    together(4, *others)
+    return list_lines(server)
+
+
 @pytest.mark.parametrize(
     ("stop", "go_on"), [("-STOP", "-CONT"), ("-19", "-18")], ids=["by their names", "by their numbers"]
 )
 def test_who_paused_a_holder_and_let_it_go_on_after_it_lost_the_lease_is_listed(stop: str, go_on: str) -> None:
-    server, _, others = lead()
-    log_signal(server, stop)
-    together(30, *others)
-    server.elector("db-1", "shop/db").take()
-    together(10, *others)
-    log_signal(server, go_on)
-    together(4, *others)
-    lines = list_lines(server)
+    lines = send_signals(stop, go_on)
     assert f"nina@example.org ran kill {stop} (which pauses a process) in pod {HOLDER}, which held it" in lines
     went_on = f"ran kill {go_on} (which lets a paused process go on) in pod {HOLDER}, which had held it"
     assert f"nina@example.org {went_on}" in lines
@@ -493,14 +498,7 @@ def test_who_paused_a_holder_and_let_it_go_on_after_it_lost_the_lease_is_listed(
     ("before", "after"), [("-TERM", "-CONT"), ("-STOP", "-TERM")], ids=["not paused", "another signal"]
 )
 def test_signals_to_a_former_holder_that_was_not_paused_are_left_out(before: str, after: str) -> None:
-    server, _, others = lead()
-    log_signal(server, before)
-    together(30, *others)
-    server.elector("db-1", "shop/db").take()
-    together(10, *others)
-    log_signal(server, after)
-    together(4, *others)
-    lines = list_lines(server)
+    lines = send_signals(before, after)
     assert any(f"ran kill {before}" in line for line in lines)
     assert not any("which had held it" in line for line in lines)
 

@@ -700,9 +700,9 @@ def test_taints_around_the_deletion_of_a_pod_for_a_taint_are_listed(name: str, a
 def with_taints(*keys: str, level: str = "RequestResponse") -> tuple[Tweak, ...]:
     """Changes of a patch that repeats taints which others set, with its answer unless the log has requests only."""
     taints = [{"key": key, "effect": "NoExecute"} for key in keys]
-    told = put("responseObject", {"kind": "Node", "spec": {"taints": taints}})
+    answer = put("responseObject", {"kind": "Node", "spec": {"taints": taints}})
     sent = put("requestObject", {"spec": {"taints": taints}}), put("level", level)
-    return (*sent, told) if level == "RequestResponse" else (*sent, put("responseObject", None))
+    return (*sent, answer) if level == "RequestResponse" else (*sent, put("responseObject", None))
 
 
 @pytest.mark.parametrize("level", ["Request", "RequestResponse"])

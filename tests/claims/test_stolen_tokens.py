@@ -55,7 +55,7 @@ def refuse_later(server: FakeServer, stranger: Elector) -> None:
 
 
 def said_of(act: Act, *, user: str = CI, pod: str = "", address: str = ADDRESS) -> str:
-    """What is advised after a stranger did something to a lease that was held."""
+    """Return the advice after a stranger did something to a lease that was held."""
     server, (db, mail, cart) = shop()
     together(20, db, mail, cart)
     server.wait(1)

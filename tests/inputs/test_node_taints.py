@@ -1,4 +1,4 @@
-"""What a write to a Node sets of its taints, as a log of requests shows it, or the answers."""
+"""The taints that a write to a Node sets, as a log of requests, or of answers, shows them."""
 
 import json
 

@@ -1,6 +1,6 @@
 """The lane of a lease that is renewed while it names no holder: whether anyone led then is not known."""
 
-from tests.claims.test_nameless_renewals import PODS, lose_names, renew_namelessly
+from tests.claims.test_nameless_renewals import PODS, lose_names, release_and_lose_names, renew_namelessly
 from tests.history.fake_server import FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
@@ -32,13 +32,7 @@ def test_two_writes_of_a_release_leave_it_free() -> None:
 
 
 def test_after_a_release_it_is_free_until_it_is_renewed_without_a_holder() -> None:
-    server = FakeServer()
-    holder = server.elector("db-0", "shop/db")
-    holder.lead(20)
-    server.wait(1)
-    holder.release()
-    server.wait(5)
-    renew_namelessly(server, *PODS, takes=False)
+    server = release_and_lose_names(after=5)
     server.elector("db-1", "shop/db").lead(4)
     kinds = [SpanKind.HELD, SpanKind.LEADERLESS, SpanKind.UNRECORDED, SpanKind.HELD]
     assert list_kinds(draw(server, server.audit_log())) == kinds

@@ -284,7 +284,7 @@ _SPOILED: Final[dict[str, Callable[[OneLease], Reply]]] = {
         renewTime=format_micro_time(),
     ),
 }
-"""What no client reads as JSON. A holder that writes protobuf does not notice: it reads no managedFields."""
+"""Values that no client reads as JSON. A holder that writes protobuf does not notice: it reads no managedFields."""
 
 
 def _check_unreadable(world: World) -> list[str]:

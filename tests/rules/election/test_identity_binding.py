@@ -46,7 +46,7 @@ ENTRY = put(
 """What an apply of a value that is stored already leaves behind."""
 UNHELD = put("spec.holderIdentity", "")
 REPLACED = put("metadata.annotations", {"a": "\ufffd"})
-"""What a review shows of an annotation that is not UTF-8, whatever its bytes are."""
+"""An annotation as a review shows it that is not UTF-8, whatever its bytes are."""
 REPLACED_IN_ENTRY = put(
     "metadata.managedFields",
     [{"manager": "a", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:a\ufffd": {}}}],
