@@ -51,7 +51,7 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (three to five minutes on two cores); RULE=takeover-before-expiry, FINDING=lease-stolen: those of one, in a minute
+test: $(READY) ## the tests (five minutes on two cores); RULE=takeover-before-expiry, FINDING=lease-stolen: those of one, in a minute
 	@# One more than cores: tests of the server wait for most of their time.
 	$(if $(RULE),$(BIN)/python -m tests.one_rule $(RULE),$(if $(FINDING),$(BIN)/python -m tests.one_finding $(FINDING),\
 		$(BIN)/pytest --numprocesses=3 --dist=worksteal))
