@@ -77,6 +77,12 @@ class Write(Struct, frozen=True, dict=True):
         return self.after.renewed is not None and self.after.renewed != self.before.renewed
 
     @property
+    def is_webhook_renewal(self) -> bool:
+        """Whether it moved renewTime because a webhook set that, in a write that asked for nothing of the kind."""
+        body = self.request.body
+        return self.is_renewal and body is not None and "renewTime" not in (body.get("spec") or {})
+
+    @property
     def is_holder_rewritten(self) -> bool:
         """Whether a webhook stored another holder than was asked for."""
         body = self.request.body
@@ -224,8 +230,12 @@ class Facts(Struct, frozen=True, dict=True):
     # ---- live ----
 
     def is_surely_live(self, at: int) -> bool:
-        """Return whether the lease is live at an instant, whenever its last renewal was stamped."""
-        standing = self._standing(at)
+        """Return whether the lease is live at an instant, whenever its last renewal was stamped.
+
+        A renewTime that a webhook moved in somebody's write of something else makes candidates wait again, and is no
+        renewal by a stamp or by the holder: whether the lease is live then depends on who asks.
+        """
+        standing = self._standing(at, is_sure=True)
         return standing is not None and at < standing[0].begin + standing[1] - self.spread
 
     def may_be_live(self, at: int) -> bool:
@@ -238,15 +248,18 @@ class Facts(Struct, frozen=True, dict=True):
         own = (one.after.duration or 0 for one in reversed(self.writes) if one.at < at and self.is_own(one, holder))
         return at < standing[0].end + max(standing[1], next(own, 0) * SECOND, 0) + self.spread
 
-    def _standing(self, at: int) -> tuple[Write, int] | None:
-        """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""
+    def _standing(self, at: int, *, is_sure: bool = False) -> tuple[Write, int] | None:
+        """Return the last renewal before an instant, and the duration then; None if nobody holds the lease.
+
+        `is_sure` leaves out what a webhook did to another write.
+        """
         renewal: Write | None = None
         spec = NOTHING
         for write in self.writes:
             if write.at >= at:
                 break
             spec = write.after
-            if write.is_renewal:
+            if write.is_renewal and not (is_sure and write.is_webhook_renewal):
                 renewal = write
             elif not (write.was_there and write.is_there):
                 renewal = None

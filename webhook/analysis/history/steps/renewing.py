@@ -42,7 +42,8 @@ def renew(step: Step, state: NextState) -> None:
         history.renewals.resume(state.seen.counted_renewals, at)
         tenure.resume_after_counted_renewals(at - state.seen.counted_renewals.latest[-1])
     if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
-        report_expiry(step, tenure.held_duration.least, tenure.kept_until, at)
+        held = tenure.held_duration
+        report_expiry(step, held.least, tenure.kept_until, at, held.shortened_at)
     if history.succession.is_going_on_beside(writer):
         history.renewals.rejoin_holder(tenure.since)
         tenure = history.succession.rejoin()
