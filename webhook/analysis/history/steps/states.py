@@ -252,18 +252,22 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
         if not is_renewed and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
             # Until then it lasted as long as it said before.
-            shortened_at = _date_shortening_in_gap(step, tenure, state) if state.is_gap else step.write.at
-            tenure.held_duration = replace(tenure.held_duration, shortened_at=shortened_at)
+            tenure.held_duration = replace(tenure.held_duration, shortened_at=_date_shortening(step, tenure, state))
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
     manager = "" if state.is_gap or asker is not None else state.find_manager_of({PREFERRED_HOLDER})
     tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker, manager)
 
 
-def _date_shortening_in_gap(step: Step, tenure: Tenure, state: NextState) -> int:
-    """Return when another writer shortened the lease unseen, or when it had expired before that."""
-    shortened_at = max(step.write.at, date_duration_by_another(state.entries))
+def _date_shortening(step: Step, tenure: Tenure, state: NextState) -> int:
+    """Return when another writer shortened the lease at the latest, or when it had expired before that."""
+    write = step.write
+    if write.is_dated and not state.is_gap:
+        return write.at
+    shortened_at = max(write.at, date_duration_by_another(state.entries), 0 if write.is_dated else write.latest or 0)
+    if not is_last_renewal_known(step, tenure):
+        return shortened_at
     expired_at = tenure.kept_until + (tenure.duration or 0) * SECOND
-    return min(shortened_at, expired_at) if is_last_renewal_known(step, tenure) else shortened_at
+    return expired_at if write.latest is None and not write.is_dated else min(shortened_at, expired_at)
 
 
 def _record_idle_write(step: Step, state: NextState) -> None:
