@@ -4,7 +4,7 @@ A statement about an instant may be off by a second, as stamps are. A state that
 one is false if it surely was not so at some moment in between, at least that far from both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -113,7 +113,15 @@ def _is_written(facts: Facts, claim: Claim) -> bool:
     writes = facts.writes
     texts = {text for one in writes for text in _writers(one.process)}
     is_own = all(one in texts for one in claim["writer"].split(" and ")) if claim["writer"] else True
-    return is_own and (not claim["manager"] or claim["manager"] in {one.process.manager for one in writes})
+    return is_own and (not claim["manager"] or claim["manager"] in set(_managers(writes)))
+
+
+def _managers(writes: Sequence[Write]) -> Iterator[str]:
+    """Yield the field managers that wrote the lease, and those that somebody who sent managedFields named there."""
+    for write in writes:
+        yield write.process.manager
+        state = write.request.after
+        yield from (entry.manager for entry in (state.lease.entries if state and state.lease else ()))
 
 
 def _writers(process: Process) -> Iterator[str]:
@@ -185,6 +193,9 @@ def _unrecorded(facts: Facts, claim: Claim) -> bool:
     last = facts.now if claim["is_open"] else end
     if "is named as its holder" in claim["text"]:
         return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
+    if "renewed without a holder" in claim["text"]:
+        renewed = facts.find_writes(begin - POINT, last + POINT, lambda one: one.is_renewal and not one.after.holder)
+        return any(True for _ in renewed)
     if " took it in this time" in claim["text"]:
         taken = facts.find_writes(begin - POINT, last + POINT, lambda write: write.puts == claim["identity"])
         return any(True for _ in taken)
