@@ -136,15 +136,28 @@ def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
     return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), (Cause.POD_DELETED, *beside))
 
 
-def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
-    """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
+def _diagnose_choice(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if an API server chose the holder, which has not renewed since."""
     tenure = evidence.tenure
-    if tenure is not None and tenure.is_chosen and not tenure.processes.renewals:
-        return Diagnosis(
-            Blame.UNKNOWN,
-            "an API server chose it, and it has not renewed since",
-            (Cause.NOT_TAKEN_UP, Cause.STOPPED, *HIDDEN),
-        )
+    if tenure is None or not tenure.is_chosen or tenure.processes.renewals:
+        return None
+    text = "an API server chose it, and it has not renewed since"
+    return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_TAKEN_UP, Cause.STOPPED, *HIDDEN))
+
+
+def _diagnose_step_down_after_renewal(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if the holder was asked to step down after its last renewal.
+
+    Who was asked before that has renewed since: what was refused or failed then explains more.
+    """
+    asked = evidence.tenure.step_down.asked if evidence.tenure else None
+    # Of a stamp, the fraction of a second is not known.
+    return _diagnose_step_down(evidence) if asked and asked.at >= evidence.start - SECOND else None
+
+
+def _diagnose_step_down(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if the holder was asked to step down by then."""
+    tenure = evidence.tenure
     request = tenure.step_down if tenure is not None and tenure.is_coordinated else None
     if request is None or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
@@ -152,7 +165,7 @@ def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     silent = request.asked.at - evidence.start
     is_older = silent > 2 * (evidence.history.renewals.usual or SECOND) + SECOND
     after = f", when it had not renewed for {format_length(silent)}" if is_older else ", and stopped renewing then"
-    if silent < -SECOND:  # of a stamp, the fraction of a second is not known
+    if silent < -SECOND:
         after = ", and may have done so"
     text = f"{describe_step_down('it', request.successor, request)}{by}{after}"
     possible = (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *evidence.hidden)
@@ -168,12 +181,14 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
 
 
 _DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (
-    _diagnose_election,
+    _diagnose_choice,
+    _diagnose_step_down_after_renewal,
     _diagnose_appointment,
     diagnose_refusal,
     diagnose_unauthenticated,
     diagnose_failure,
     diagnose_conflict,
+    _diagnose_step_down,
     _diagnose_habit,
     _diagnose_deleted_pod,
 )

@@ -35,11 +35,11 @@ class StepDown(Struct, frozen=True):
         |---|---|---|
         | empty | any | withdrawn |
         | another one than before | any | this write asks |
-        | as before | none, or withdrawn | this write is the first that shows it |
+        | as before | none, or withdrawn | this write is the first that shows it; its writer did not ask |
         | as before | open | the same |
         """
         if not new:
             return StepDown(None, self.writer, self.successor, self.manager)
-        if new != old or self.asked is None:
+        if new != old:
             return StepDown(write, writer, new, manager)
-        return self
+        return self if self.asked is not None else StepDown(write, None, new, manager)
