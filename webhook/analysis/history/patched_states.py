@@ -5,7 +5,9 @@ An update of which a log has only what was sent is taken for what was stored; so
 
 from msgspec.structs import replace
 
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import is_earlier_renewal
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.analysis.inputs.patches import is_gated, patch_spec
 from webhook.kubernetes.request import NULL
@@ -31,6 +33,9 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
         return seen
     if patched == lease.spec:
         return replace(seen, is_beside_spec=True)
+    is_soon = (seen.at or 0) - history.moment <= MAX_TOLERANCE
+    if is_soon and is_earlier_renewal(lease.spec, patched):
+        return seen  # by clocks of API servers that differ, it may have come before the write that it seems to set back
     if history.continuity.is_shown_beside or patched.holder_identity != lease.spec.holder_identity:
         return seen
     metadata = replace(lease.metadata, managed_fields=NULL, resource_version="")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import truncate_to_seconds
+from webhook.admission.rules.expiry import MAX_TOLERANCE, truncate_to_seconds
 from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.history.status import date_state, find_stamp_between, refine
 from webhook.analysis.history.visibility.bounds import Bounds
@@ -56,9 +56,10 @@ def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Writ
     else:
         dating, second = Dating.STAMP, truncate_to_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
-        if known.write.is_logged and latest < known.write.earliest:
-            # A log has what came before: the stamp is of an earlier write.
-            at, dating, earliest, latest = known.at or at, Dating.ORDER, known.write.earliest, None
+    tolerance = MAX_TOLERANCE if dating is Dating.WRITER_CLOCK else 0
+    if latest is not None and known.write.is_logged and latest + tolerance < known.write.earliest and not is_logged:
+        # A log has what came before: the stamp is of an earlier write, or the clock of the writer is behind.
+        at, dating, earliest, latest = known.at or at, Dating.ORDER, known.write.earliest, None
     return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
 
 
