@@ -18,7 +18,8 @@ from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json
-from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
+from webhook.analysis.claims.presentation.advice_by_state.on_findings import LOSSES
+from webhook.analysis.claims.presentation.advise import RISKS
 from webhook.analysis.claims.presentation.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.presentation.text import Line, list_facts, quote_events
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency

@@ -1,0 +1,1 @@
+"""The events of a lease of each kind, as instants and texts."""
