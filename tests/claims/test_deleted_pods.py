@@ -14,7 +14,7 @@ from tests.inputs.reading import read
 from tests.inputs.test_absences import CREATED, missing_pod_event
 from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.evidence.holder_pods import find_evictor
+from webhook.analysis.claims.evidence.pods.holder_pods import find_evictor
 from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer

@@ -6,7 +6,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, follow_both, follow_log
 from tests.history.test_failed_writes import fail_last, forget_last
-from webhook.analysis.claims.evidence.failed_writes import describe_stored
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.inputs.items import Writer

@@ -10,7 +10,7 @@ from tests.factories import Document, Tweak, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import follow_both, follow_log, follow_metadata
 from tests.inputs.test_pod_activity import work
-from webhook.analysis.claims.evidence import failing_requests
+from webhook.analysis.claims.evidence.silent_holders import failing_requests
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.audit_log import failing_requests as kept
 from webhook.analysis.history.audit_log import pod_activities

@@ -9,7 +9,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import View, follow_log, follow_watch
-from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.pods.loops import find_loop
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_micro_time, parse
 

@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_watch
-from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
+from webhook.analysis.claims.evidence.silent_holders.lost_heartbeats import find_lost_heartbeats
 from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history import heartbeat_stops

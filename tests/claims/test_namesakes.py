@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log, follow_watch
-from webhook.analysis.claims.evidence.namesakes import find_namesake
+from webhook.analysis.claims.evidence.contenders.namesakes import find_namesake
 from webhook.analysis.history.follow import ClusterHistory
 
 ALICE = "alice@example.org"

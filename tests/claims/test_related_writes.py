@@ -11,7 +11,7 @@ from tests.history.observing import follow_log
 from tests.inputs.test_absences import CREATED, NODE, missing_pod_event
 from tests.inputs.test_related_writes import DEBUGGED, read_events, write_event
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.evidence.related_writes import describe_related_write
+from webhook.analysis.claims.evidence.writers.related_writes import describe_related_write
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.audit_log import related_writes
 from webhook.kubernetes.times import format_micro_time

@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advise, follow_both, follow_metadata
-from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
+from webhook.analysis.claims.evidence.writers.writers_in_turn import find_writers_in_turn
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import SECOND

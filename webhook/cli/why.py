@@ -14,7 +14,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
+from webhook.analysis.claims.evidence.silent_holders.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json

@@ -6,16 +6,16 @@ from msgspec import Struct
 
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
-from webhook.analysis.claims.evidence.askers import Askers
-from webhook.analysis.claims.evidence.election_facts import NO_ELECTION_FACTS, ElectionFacts
-from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
+from webhook.analysis.claims.evidence.contenders.askers import Askers
+from webhook.analysis.claims.evidence.contenders.successors import find_last_rejection
+from webhook.analysis.claims.evidence.contenders.surroundings import NO_SURROUNDINGS, Surroundings
+from webhook.analysis.claims.evidence.coordination.election_facts import NO_ELECTION_FACTS, ElectionFacts
 from webhook.analysis.claims.evidence.input_coverage import NO_INPUT_COVERAGE, InputCoverage
-from webhook.analysis.claims.evidence.pod_facts import NO_POD_FACTS, PodFacts
-from webhook.analysis.claims.evidence.silent_together import SilentTogether
-from webhook.analysis.claims.evidence.successors import find_last_rejection
-from webhook.analysis.claims.evidence.surroundings import NO_SURROUNDINGS, Surroundings
+from webhook.analysis.claims.evidence.pods.pod_facts import NO_POD_FACTS, PodFacts
+from webhook.analysis.claims.evidence.silent_holders.expiry_doubts import ExpiryDoubt
+from webhook.analysis.claims.evidence.silent_holders.silent_together import SilentTogether
+from webhook.analysis.claims.evidence.silent_holders.write_pauses import WritePause
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
-from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.holders.tenure import Tenure, find_first_under_name
 from webhook.analysis.history.last_renewal import find_last_renewal

@@ -9,20 +9,20 @@ from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_ob
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence import causes, other_leases
-from webhook.analysis.claims.evidence.askers import find_askers
-from webhook.analysis.claims.evidence.election_facts import find_election_facts
-from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
+from webhook.analysis.claims.evidence.contenders.askers import find_askers
+from webhook.analysis.claims.evidence.contenders.surroundings import find_surroundings
+from webhook.analysis.claims.evidence.coordination.election_facts import find_election_facts
 from webhook.analysis.claims.evidence.input_coverage import find_input_coverage
-from webhook.analysis.claims.evidence.named_nodes import find_named_node
-from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
-from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
-from webhook.analysis.claims.evidence.related_writes import find_related_writes
-from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
-from webhook.analysis.claims.evidence.silent_together import find_silent_together
-from webhook.analysis.claims.evidence.surroundings import find_surroundings
+from webhook.analysis.claims.evidence.machines.named_nodes import find_named_node
+from webhook.analysis.claims.evidence.machines.renamed_nodes import RenamedNode
+from webhook.analysis.claims.evidence.pods.pod_facts import find_pod_facts
+from webhook.analysis.claims.evidence.pods.pods_while_free import find_refused_pods
+from webhook.analysis.claims.evidence.silent_holders import causes, other_leases
+from webhook.analysis.claims.evidence.silent_holders.expiry_doubts import ExpiryDoubt, find_expiry_doubt
+from webhook.analysis.claims.evidence.silent_holders.silent_together import find_silent_together
+from webhook.analysis.claims.evidence.silent_holders.write_pauses import find_write_pause
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
-from webhook.analysis.claims.evidence.write_pauses import find_write_pause
+from webhook.analysis.claims.evidence.writers.related_writes import find_related_writes
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory

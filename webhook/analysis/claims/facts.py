@@ -7,7 +7,7 @@ from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.arguments import NO_ARGUMENTS, bound_write, convert_finding, drop_unknown
 from webhook.analysis.claims.claim import Claim, Length, WriteAuthor
-from webhook.analysis.claims.evidence.related_writes import describe_related_write
+from webhook.analysis.claims.evidence.writers.related_writes import describe_related_write
 from webhook.analysis.claims.findings.askers import claim_no_candidate
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.silent_together_claim import claim_silent_together

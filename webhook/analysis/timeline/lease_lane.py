@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
-from webhook.analysis.claims.evidence.cause_sentences import describe_cause
-from webhook.analysis.claims.evidence.owners import describe_added_owners
-from webhook.analysis.claims.evidence.silences import find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.evidence.silent_holders.cause_sentences import describe_cause
+from webhook.analysis.claims.evidence.silent_holders.silences import find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.evidence.writers.owners import describe_added_owners
 from webhook.analysis.claims.findings.missed_renewals import describe_delay
 from webhook.analysis.claims.findings.passed_on import is_passed_on
 from webhook.analysis.claims.handover_clauses import (

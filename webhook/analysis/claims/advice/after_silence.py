@@ -28,7 +28,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.api_servers import API_SERVERS
+from webhook.analysis.claims.evidence.machines.api_servers import API_SERVERS
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Refusal

@@ -2,7 +2,7 @@
 
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import MUTATORS
-from webhook.analysis.claims.evidence.askers import join_names
+from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.audit_log.rewritten import RewrittenField
 from webhook.text.commands import quote_name

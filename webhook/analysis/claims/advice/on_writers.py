@@ -22,9 +22,9 @@ from webhook.analysis.claims.commands import (
     make_options_to_act_as,
     name_pods,
 )
-from webhook.analysis.claims.evidence.askers import join_names
-from webhook.analysis.claims.evidence.foreign_writes import find_own_address
-from webhook.analysis.claims.evidence.owners import (
+from webhook.analysis.claims.evidence.contenders.askers import join_names
+from webhook.analysis.claims.evidence.writers.foreign_writes import find_own_address
+from webhook.analysis.claims.evidence.writers.owners import (
     find_owner_that_held,
     find_owners_added_to,
     is_by_holder,

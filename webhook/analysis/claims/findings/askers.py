@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.evidence.askers import describe_process, name_refused
+from webhook.analysis.claims.evidence.contenders.askers import describe_process, name_refused
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE

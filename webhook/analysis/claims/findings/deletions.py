@@ -13,10 +13,10 @@ from webhook.analysis.claims.advice.on_writers import (
 from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
-from webhook.analysis.claims.evidence.ended_deleters import EndedDeleter, find_ended_deleter
-from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end, find_gone_owner
-from webhook.analysis.claims.evidence.owner_nodes import find_owner_node
-from webhook.analysis.claims.evidence.owners import (
+from webhook.analysis.claims.evidence.machines.owner_nodes import find_owner_node
+from webhook.analysis.claims.evidence.pods.ended_deleters import EndedDeleter, find_ended_deleter
+from webhook.analysis.claims.evidence.pods.gone_pods import describe_confirmed_end, find_gone_owner
+from webhook.analysis.claims.evidence.writers.owners import (
     describe_added_owners,
     find_owner_that_held,
     find_owners_added_to,

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.askers import describe_process
-from webhook.analysis.claims.evidence.holder_pods import is_gone
-from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
-from webhook.analysis.claims.evidence.nameless_renewals import describe_in_headline, find_nameless_renewals
+from webhook.analysis.claims.evidence.contenders.askers import describe_process
+from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
+from webhook.analysis.claims.evidence.writers.nameless_renewals import describe_in_headline, find_nameless_renewals
 from webhook.analysis.claims.findings.askers import describe_askers
 from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import (

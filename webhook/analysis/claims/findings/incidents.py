@@ -6,9 +6,9 @@ from itertools import pairwise
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence import causes, silences
-from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end
-from webhook.analysis.claims.evidence.sole_writers import find_sole_writer
+from webhook.analysis.claims.evidence.pods.gone_pods import describe_confirmed_end
+from webhook.analysis.claims.evidence.silent_holders import causes, silences
+from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_writer
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
 from webhook.analysis.claims.findings.late_takers import find_late_takers

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.askers import SHORTEST, join_names
-from webhook.analysis.claims.evidence.loops import name_taker
-from webhook.analysis.claims.evidence.other_leases import describe_conflicts
-from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
-from webhook.analysis.claims.evidence.unasking_pods import find_bound
+from webhook.analysis.claims.evidence.contenders.askers import SHORTEST, join_names
+from webhook.analysis.claims.evidence.pods.loops import name_taker
+from webhook.analysis.claims.evidence.pods.pods_while_free import find_refused_pods
+from webhook.analysis.claims.evidence.pods.unasking_pods import find_bound
+from webhook.analysis.claims.evidence.silent_holders.other_leases import describe_conflicts
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
 from webhook.analysis.claims.handovers import find_duration_edit, is_used_as_lock

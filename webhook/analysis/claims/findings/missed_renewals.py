@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from webhook.analysis.claims.advice.after_silence import advise_after_silence
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.evidence import causes, silences
-from webhook.analysis.claims.evidence.api_servers import advise_on_silent_server
-from webhook.analysis.claims.evidence.cause_sentences import SURE_HABITS, describe_cause
-from webhook.analysis.claims.evidence.failed_writes import describe_last_renewal
+from webhook.analysis.claims.evidence.machines.api_servers import advise_on_silent_server
+from webhook.analysis.claims.evidence.silent_holders import causes, silences
+from webhook.analysis.claims.evidence.silent_holders.cause_sentences import SURE_HABITS, describe_cause
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_last_renewal
 from webhook.analysis.claims.findings.lease_claim import (
     MAX_NAMED,
     find_identity,

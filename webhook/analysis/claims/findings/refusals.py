@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal, has_renewed_since_refusals
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
-from webhook.analysis.claims.evidence import silences
-from webhook.analysis.claims.evidence.askers import join_names
+from webhook.analysis.claims.evidence.contenders.askers import join_names
+from webhook.analysis.claims.evidence.silent_holders import silences
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

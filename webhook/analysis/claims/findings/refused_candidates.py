@@ -6,8 +6,8 @@ from typing import Final
 from webhook.analysis.claims.advice.after_refusal import find_quota
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import WEBHOOKS, make_command_for_quota, make_options_to_act_as
-from webhook.analysis.claims.evidence.askers import join_names, name_refused
-from webhook.analysis.claims.evidence.election_facts import list_refused_candidates
+from webhook.analysis.claims.evidence.contenders.askers import join_names, name_refused
+from webhook.analysis.claims.evidence.coordination.election_facts import list_refused_candidates
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import RefusedBy

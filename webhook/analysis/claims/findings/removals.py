@@ -6,7 +6,7 @@ from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe
 from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
-from webhook.analysis.claims.evidence.gone_pods import describe_confirmed_end
+from webhook.analysis.claims.evidence.pods.gone_pods import describe_confirmed_end
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.handover_clauses import describe_address_of_end
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name

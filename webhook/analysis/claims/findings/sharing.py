@@ -17,9 +17,9 @@ from webhook.analysis.claims.commands import (
     make_command_for_nodes_of_pods,
     make_command_for_writers,
 )
-from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
-from webhook.analysis.claims.evidence.manager_runs import describe_annotation
-from webhook.analysis.claims.evidence.workload_names import find_deployment
+from webhook.analysis.claims.evidence.pods.workload_names import find_deployment
+from webhook.analysis.claims.evidence.writers.foreign_writes import is_taken_by_stranger
+from webhook.analysis.claims.evidence.writers.manager_runs import describe_annotation
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless

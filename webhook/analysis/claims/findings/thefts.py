@@ -17,9 +17,9 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_writer,
     name_pods,
 )
-from webhook.analysis.claims.evidence.foreign_writes import find_own_address, find_stranger
-from webhook.analysis.claims.evidence.sole_writers import find_sole_manager
-from webhook.analysis.claims.evidence.workload_names import name_workload
+from webhook.analysis.claims.evidence.pods.workload_names import name_workload
+from webhook.analysis.claims.evidence.writers.foreign_writes import find_own_address, find_stranger
+from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_manager
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on

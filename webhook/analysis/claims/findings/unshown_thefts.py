@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.foreign_writes import find_stranger
+from webhook.analysis.claims.evidence.writers.foreign_writes import find_stranger
 from webhook.analysis.claims.findings.lease_claim import list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.findings.thefts import describe_own_address
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.workload_names import name_workload
+from webhook.analysis.claims.evidence.pods.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART
 from webhook.kubernetes.times import SECOND

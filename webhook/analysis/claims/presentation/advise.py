@@ -21,11 +21,14 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_holder,
     name_holder,
 )
-from webhook.analysis.claims.evidence.api_servers import (
+from webhook.analysis.claims.evidence.machines.api_servers import (
     API_SERVERS_BY_HOST,
     describe_server,
 )
-from webhook.analysis.claims.evidence.nameless_renewals import advise_on_nameless_renewals, find_nameless_renewals
+from webhook.analysis.claims.evidence.writers.nameless_renewals import (
+    advise_on_nameless_renewals,
+    find_nameless_renewals,
+)
 from webhook.analysis.claims.handovers import (
     is_used_as_lock,
 )

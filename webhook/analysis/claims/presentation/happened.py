@@ -7,10 +7,13 @@ from typing import Final
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.evidence.loops import find_loop
-from webhook.analysis.claims.evidence.manager_runs import describe_manager_run, find_manager_run
-from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
-from webhook.analysis.claims.evidence.nameless_renewals import describe_nameless_renewals, list_nameless_renewals
+from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.pods.loops import find_loop
+from webhook.analysis.claims.evidence.writers.manager_runs import describe_manager_run, find_manager_run
+from webhook.analysis.claims.evidence.writers.nameless_renewals import (
+    describe_nameless_renewals,
+    list_nameless_renewals,
+)
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.past_rhythms import find_past_rhythms
 from webhook.analysis.claims.findings.refused_candidates import describe_accepted_candidates

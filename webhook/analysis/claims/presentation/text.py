@@ -9,8 +9,8 @@ from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence.cause_sentences import describe_cause
-from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
+from webhook.analysis.claims.evidence.coordination.creations import find_creation_at_first_sight
+from webhook.analysis.claims.evidence.silent_holders.cause_sentences import describe_cause
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods

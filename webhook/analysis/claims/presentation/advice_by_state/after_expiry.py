@@ -23,9 +23,9 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
-from webhook.analysis.claims.evidence.askers import describe_process
-from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker
-from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
+from webhook.analysis.claims.evidence.contenders.askers import describe_process
+from webhook.analysis.claims.evidence.contenders.successors import find_failing_webhook, list_writes_of_successors
+from webhook.analysis.claims.evidence.pods.restarted_askers import RestartedAsker
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.presentation.advice_by_state.on_elections import advise_on_foreign_strategy
 from webhook.analysis.claims.words import (

@@ -2,8 +2,8 @@
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.evidence.holder_pods import find_evictor
-from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.pods.holder_pods import find_evictor
+from webhook.analysis.claims.evidence.pods.loops import find_loop
 from webhook.analysis.claims.words import (
     describe_writer,
     format_bound,

@@ -11,10 +11,10 @@ from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     MUTATORS,
 )
-from webhook.analysis.claims.evidence.api_servers import (
+from webhook.analysis.claims.evidence.machines.api_servers import (
     API_SERVERS,
 )
-from webhook.analysis.claims.evidence.foreign_writes import is_taken_by_stranger
+from webhook.analysis.claims.evidence.writers.foreign_writes import is_taken_by_stranger
 from webhook.analysis.claims.words import (
     format_name,
 )

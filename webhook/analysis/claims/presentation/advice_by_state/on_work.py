@@ -11,7 +11,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_log_of_pod,
     make_command_for_quota,
 )
-from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
+from webhook.analysis.claims.evidence.silent_holders.failing_requests import FailingRun, find_present_failures
 from webhook.analysis.claims.words import (
     format_clock,
     format_name,

@@ -15,11 +15,11 @@ from webhook.analysis.claims.commands import (
     make_command_for_node,
     make_command_for_nodes_of_pods,
 )
-from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
-from webhook.analysis.claims.evidence.moved_heartbeats import find_moved_heartbeat
-from webhook.analysis.claims.evidence.related_writes import is_of_node
-from webhook.analysis.claims.evidence.rollouts import describe_templates, describe_updates
-from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
+from webhook.analysis.claims.evidence.coordination.unanswered_pings import UnansweredPing
+from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
+from webhook.analysis.claims.evidence.pods.holder_pods import find_evictor, is_gone
+from webhook.analysis.claims.evidence.pods.rollouts import describe_templates, describe_updates
+from webhook.analysis.claims.evidence.writers.related_writes import is_of_node
 from webhook.analysis.claims.findings.changed_user import ChangedUser, find_changed_user
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.other_askers import find_other_askers

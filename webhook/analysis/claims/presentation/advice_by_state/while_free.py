@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.evidence.askers import Askers
-from webhook.analysis.claims.evidence.holder_pods import is_gone
+from webhook.analysis.claims.evidence.contenders.askers import Askers
+from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.handovers import (
     is_used_as_lock,

@@ -18,15 +18,15 @@ from webhook.analysis.claims.commands import (
     make_command_for_managers,
     make_command_for_node,
 )
-from webhook.analysis.claims.evidence.api_servers import (
+from webhook.analysis.claims.evidence.contenders.askers import join_names
+from webhook.analysis.claims.evidence.contenders.namesakes import find_askers_without_elector
+from webhook.analysis.claims.evidence.machines.api_servers import (
     advise_after_end_of_api_server,
 )
-from webhook.analysis.claims.evidence.askers import join_names
-from webhook.analysis.claims.evidence.holder_pods import find_evictor
-from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
-from webhook.analysis.claims.evidence.rollouts import describe_updates
-from webhook.analysis.claims.evidence.sole_writers import find_sole_manager, find_sole_writer
-from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
+from webhook.analysis.claims.evidence.pods.holder_pods import find_evictor
+from webhook.analysis.claims.evidence.pods.rollouts import describe_updates
+from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_manager, find_sole_writer
+from webhook.analysis.claims.evidence.writers.writers_in_turn import find_writers_in_turn
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.presentation.advice_by_state.on_findings import advise_on_finding
 from webhook.analysis.claims.presentation.advice_by_state.on_work import advise_on_work_of_writer

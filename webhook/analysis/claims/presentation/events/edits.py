@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
+from webhook.analysis.claims.evidence.writers.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.handover_clauses import (
     describe_edit,

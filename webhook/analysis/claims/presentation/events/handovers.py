@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.api_servers import describe_end
-from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
+from webhook.analysis.claims.evidence.coordination.creations import find_creation_at_first_sight
+from webhook.analysis.claims.evidence.machines.api_servers import describe_end
 from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.handover_clauses import (
     describe_handover,

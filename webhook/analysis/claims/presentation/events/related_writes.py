@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.related_writes import (
+from webhook.analysis.claims.evidence.writers.related_writes import (
     describe_related_write,
     find_end_of_refusals,
     has_granted,

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.failed_writes import describe_stored
-from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
+from webhook.analysis.claims.evidence.writers.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses

@@ -7,7 +7,7 @@ for another waits in vain, while that other one is given to it.
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
+from webhook.analysis.claims.evidence.contenders.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webhook.analysis.claims.evidence.silence_evidence import is_under_another_name
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import is_under_another_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus

@@ -11,17 +11,17 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.commands import find_namespace_of_writer
-from webhook.analysis.claims.evidence.newer_leases import find_newer_lease, is_asked_for_no_more
-from webhook.analysis.claims.evidence.owners import find_owner_that_held
-from webhook.analysis.claims.evidence.pod_statuses import (
+from webhook.analysis.claims.evidence.contenders.newer_leases import find_newer_lease, is_asked_for_no_more
+from webhook.analysis.claims.evidence.pods.pod_statuses import (
     describe_end_of_pod,
     describe_kubelet_writes,
     find_kubelet_writes,
     name_node,
 )
-from webhook.analysis.claims.evidence.restarted_holders import find_status_writes
-from webhook.analysis.claims.evidence.unasking_pods import find_bound, find_unasking_pods
-from webhook.analysis.claims.evidence.workload_names import name_workload
+from webhook.analysis.claims.evidence.pods.restarted_holders import find_status_writes
+from webhook.analysis.claims.evidence.pods.unasking_pods import find_bound, find_unasking_pods
+from webhook.analysis.claims.evidence.pods.workload_names import name_workload
+from webhook.analysis.claims.evidence.writers.owners import find_owner_that_held
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS
 from webhook.analysis.history.follow import ClusterHistory

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.deleted_pods import find_first_request
+from webhook.analysis.claims.evidence.pods.deleted_pods import find_first_request
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_name, name_deletion
 from webhook.analysis.history.audit_log.deleted_pods import is_by_force, is_by_kubelet
 from webhook.analysis.history.follow import ClusterHistory

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
-from webhook.analysis.claims.evidence.askers import describe_process, join_names
+from webhook.analysis.claims.evidence.contenders.askers import describe_process, join_names
 from webhook.analysis.claims.words import format_age, format_clock, format_count, format_name, join_with_and
 from webhook.analysis.history.holders.nameless_renewals import NamelessRenewals
 from webhook.analysis.history.lease import LeaseHistory

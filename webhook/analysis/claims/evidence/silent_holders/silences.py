@@ -7,12 +7,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence.causes import diagnose
-from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
-from webhook.analysis.claims.evidence.pod_statuses import (
+from webhook.analysis.claims.evidence.pods.gone_pods import find_gone_pod
+from webhook.analysis.claims.evidence.pods.pod_statuses import (
     find_status_writes_of_restart,
 )
-from webhook.analysis.claims.evidence.work_of_both import WorkOfBoth, find_work_of_both
+from webhook.analysis.claims.evidence.pods.work_of_both import WorkOfBoth, find_work_of_both
+from webhook.analysis.claims.evidence.silent_holders.causes import diagnose
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure

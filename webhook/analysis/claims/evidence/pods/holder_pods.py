@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.evidence.deleted_pods import find_first_request
+from webhook.analysis.claims.evidence.pods.deleted_pods import find_first_request
 from webhook.analysis.claims.words import (
     UNLESS_DRY_RUN,
     describe_by_writer,

@@ -6,20 +6,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.deleted_waiters import DeletedWaiter, find_deleted_waiter
-from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
-from webhook.analysis.claims.evidence.gone_pods import GonePod, describe_end_of_replaced, find_gone_pod
-from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
-from webhook.analysis.claims.evidence.idle_holders import (
+from webhook.analysis.claims.evidence.pods.deleted_waiters import DeletedWaiter, find_deleted_waiter
+from webhook.analysis.claims.evidence.pods.gone_pods import GonePod, describe_end_of_replaced, find_gone_pod
+from webhook.analysis.claims.evidence.pods.holder_pods import HolderPodDeletion, find_holder_pod_deletions
+from webhook.analysis.claims.evidence.pods.idle_holders import (
     IdleHolder,
     IdleTime,
     find_idle_holder,
     find_idle_times,
     find_last_work,
 )
-from webhook.analysis.claims.evidence.paused_together import PausedPods, find_paused_together
-from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
-from webhook.analysis.claims.evidence.work_of_both import WorkAfterRelease, find_work_after_releases
+from webhook.analysis.claims.evidence.pods.pods_while_free import PodEvent, list_pod_events
+from webhook.analysis.claims.evidence.pods.work_of_both import WorkAfterRelease, find_work_after_releases
+from webhook.analysis.claims.evidence.silent_holders.failing_requests import FailingRun, find_failing_requests
+from webhook.analysis.claims.evidence.silent_holders.paused_together import PausedPods, find_paused_together
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import make_command_for_log_of_pod, make_pod_of_writer
-from webhook.analysis.claims.evidence.workload_names import name_workload
+from webhook.analysis.claims.evidence.pods.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
 from webhook.analysis.history.follow import ClusterHistory

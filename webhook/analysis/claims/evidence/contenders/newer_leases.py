@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.evidence.askers import SHORTEST, may_take
+from webhook.analysis.claims.evidence.contenders.askers import SHORTEST, may_take
 from webhook.analysis.claims.words import describe_user, format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure

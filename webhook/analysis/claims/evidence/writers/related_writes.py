@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
-from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
-from webhook.analysis.claims.evidence.foreign_writes import find_foreign_write
-from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
+from webhook.analysis.claims.evidence.pods.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.runs import split_runs
+from webhook.analysis.claims.evidence.silent_holders.failing_requests import DEFINITION, FailingRun
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
+from webhook.analysis.claims.evidence.writers.foreign_writes import find_foreign_write
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.grants import Binding, Grant
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS

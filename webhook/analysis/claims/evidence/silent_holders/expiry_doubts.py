@@ -5,8 +5,8 @@
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.askers import find_patient_reader
-from webhook.analysis.claims.evidence.unlogged_renewals import Unlogged, describe_unlogged
+from webhook.analysis.claims.evidence.contenders.askers import find_patient_reader
+from webhook.analysis.claims.evidence.silent_holders.unlogged_renewals import Unlogged, describe_unlogged
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.silence_evidence import SilenceEvidence
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import SilenceEvidence
 from webhook.analysis.claims.words import (
     UNLESS_DRY_RUN,
     describe_by_writer,

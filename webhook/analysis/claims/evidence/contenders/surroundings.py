@@ -4,13 +4,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.alike_leases import AlikeLease, find_alike_lease
-from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks, find_crossed_locks
-from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
-from webhook.analysis.claims.evidence.namesakes import Namesake, find_namesake
-from webhook.analysis.claims.evidence.newer_leases import NewerLease, find_newer_lease
-from webhook.analysis.claims.evidence.owner_nodes import OwnerNode, find_owner_node
-from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode, find_renamed_node
+from webhook.analysis.claims.evidence.contenders.alike_leases import AlikeLease, find_alike_lease
+from webhook.analysis.claims.evidence.contenders.crossed_locks import CrossedLocks, find_crossed_locks
+from webhook.analysis.claims.evidence.contenders.namesakes import Namesake, find_namesake
+from webhook.analysis.claims.evidence.contenders.newer_leases import NewerLease, find_newer_lease
+from webhook.analysis.claims.evidence.machines.owner_nodes import OwnerNode, find_owner_node
+from webhook.analysis.claims.evidence.machines.renamed_nodes import RenamedNode, find_renamed_node
+from webhook.analysis.claims.evidence.silent_holders.expiry_doubts import ExpiryDoubt
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.owners import list_owners

@@ -6,9 +6,9 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.moved_heartbeats import MovedHeartbeat, find_moved_heartbeat
-from webhook.analysis.claims.evidence.named_nodes import find_last_heartbeat, find_named_node
-from webhook.analysis.claims.evidence.silence_evidence import (
+from webhook.analysis.claims.evidence.machines.moved_heartbeats import MovedHeartbeat, find_moved_heartbeat
+from webhook.analysis.claims.evidence.machines.named_nodes import find_last_heartbeat, find_named_node
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )

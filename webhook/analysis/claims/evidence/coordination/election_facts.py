@@ -5,12 +5,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.askers import Askers
-from webhook.analysis.claims.evidence.choosers import ChangeOfChooser, find_change_of_chooser
-from webhook.analysis.claims.evidence.other_candidates import OtherCandidates, find_other_candidates
-from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing, find_unanswered_ping
-from webhook.analysis.claims.evidence.vain_answers import VainAnswer, find_vain_answer
-from webhook.analysis.claims.evidence.vain_creations import VainCreations, find_vain_creations
+from webhook.analysis.claims.evidence.contenders.askers import Askers
+from webhook.analysis.claims.evidence.coordination.choosers import ChangeOfChooser, find_change_of_chooser
+from webhook.analysis.claims.evidence.coordination.other_candidates import OtherCandidates, find_other_candidates
+from webhook.analysis.claims.evidence.coordination.unanswered_pings import UnansweredPing, find_unanswered_ping
+from webhook.analysis.claims.evidence.coordination.vain_answers import VainAnswer, find_vain_answer
+from webhook.analysis.claims.evidence.coordination.vain_creations import VainCreations, find_vain_creations
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.events import EventKind, LeaseEvent

@@ -7,11 +7,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.deleted_pods import (
+from webhook.analysis.claims.evidence.pods.deleted_pods import (
     describe_deletion,
     find_pod_deletion,
 )
-from webhook.analysis.claims.evidence.further_evidence import (
+from webhook.analysis.claims.evidence.silent_holders.further_evidence import (
     add_answers,
     add_answers_to_sharers,
     add_deleted_pod,
@@ -24,14 +24,18 @@ from webhook.analysis.claims.evidence.further_evidence import (
     add_slow_part,
     find_lease_renewed_meanwhile,
 )
-from webhook.analysis.claims.evidence.other_leases import MIN_OTHER_WRITES, compare_silence, describe_late
-from webhook.analysis.claims.evidence.refused_renewals import (
+from webhook.analysis.claims.evidence.silent_holders.other_leases import (
+    MIN_OTHER_WRITES,
+    compare_silence,
+    describe_late,
+)
+from webhook.analysis.claims.evidence.silent_holders.refused_renewals import (
     diagnose_conflict,
     diagnose_failure,
     diagnose_refusal,
     diagnose_unauthenticated,
 )
-from webhook.analysis.claims.evidence.silence_evidence import (
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.failed_writes import may_have_stored
+from webhook.analysis.claims.evidence.writers.failed_writes import may_have_stored
 from webhook.analysis.claims.words import format_clock, format_leases
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.follow import ClusterHistory

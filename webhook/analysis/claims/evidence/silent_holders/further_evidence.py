@@ -4,22 +4,22 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.deleted_pods import (
+from webhook.analysis.claims.evidence.pods.deleted_pods import (
     describe_deletion,
     find_pod_deletion,
 )
-from webhook.analysis.claims.evidence.failed_writes import describe_stored
-from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
-from webhook.analysis.claims.evidence.other_leases import describe_other_requests
-from webhook.analysis.claims.evidence.pod_statuses import (
+from webhook.analysis.claims.evidence.pods.pod_statuses import (
     describe_end_of_pod,
     find_kubelet_writes,
 )
-from webhook.analysis.claims.evidence.silence_evidence import (
+from webhook.analysis.claims.evidence.silent_holders.lost_heartbeats import find_lost_heartbeats
+from webhook.analysis.claims.evidence.silent_holders.other_leases import describe_other_requests
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     SilenceEvidence,
     list_answers,
     list_refusals,
 )
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.lease import LeaseHistory

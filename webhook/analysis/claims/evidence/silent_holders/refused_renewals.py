@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.deleted_pods import (
+from webhook.analysis.claims.evidence.pods.deleted_pods import (
     TOKEN_GRACE,
     DeletedPod,
     describe_deletion,
@@ -13,17 +13,17 @@ from webhook.analysis.claims.evidence.deleted_pods import (
     explain_refused_token,
     find_pod_deletion,
 )
-from webhook.analysis.claims.evidence.failed_writes import describe_stored, may_have_stored
-from webhook.analysis.claims.evidence.other_leases import (
+from webhook.analysis.claims.evidence.silent_holders.other_leases import (
     count_failures_of_others,
     describe_conflicts,
     describe_late,
     describe_punctual,
 )
-from webhook.analysis.claims.evidence.silence_evidence import (
+from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     REFUSED,
     SilenceEvidence,
 )
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.askers import join_names
-from webhook.analysis.claims.evidence.pod_statuses import describe_ends, find_kubelet_writes
+from webhook.analysis.claims.evidence.contenders.askers import join_names
+from webhook.analysis.claims.evidence.pods.pod_statuses import describe_ends, find_kubelet_writes
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory

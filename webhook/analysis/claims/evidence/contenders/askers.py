@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.claims.evidence.restarted_askers import RestartedAsker, find_restarted_asker
+from webhook.analysis.claims.evidence.pods.restarted_askers import RestartedAsker, find_restarted_asker
 from webhook.analysis.claims.words import describe_writer, format_count, format_name, join_with_and
 from webhook.analysis.history.audit_log.refusal import ANONYMOUS
 from webhook.analysis.history.audit_log.waiting import Asking

@@ -1,0 +1,1 @@
+"""Who asks for a lease, and other leases that they may mean."""

@@ -1,0 +1,1 @@
+"""Elections in which an API server chooses the holder, by LeaseCandidates."""

@@ -1,0 +1,1 @@
+"""Heartbeats of nodes and API servers, and what depends on them."""

@@ -1,0 +1,1 @@
+"""Why a holder did not renew, and whether it did not."""

@@ -1,0 +1,1 @@
+"""Who wrote a lease beside its holder, or something that it depends on."""
