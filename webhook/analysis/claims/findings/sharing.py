@@ -56,6 +56,8 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
     is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
     if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
         return
+    # A renewal by an unknown writer may be by the previous pod.
+    last_at = max(before.kept_until, after.processes.unknown_at)
     went_on = ""
     if refused:
         writes = f"{format_count(len(refused), 'write')} without accepted credentials"
@@ -76,7 +78,7 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
         message,
         advice,
         REPLACED,
-        over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
+        over_since=None if now - last_at < (before.duration or 0) * SECOND else after.since,
         arguments={"identity": after.holder},
     )
 
