@@ -71,7 +71,8 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     if how is Handover.STOLEN and is_release(old):
         # Who is written into a lease that stays released does not hold it.
         how = Handover.UNKNOWN
-    if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
+    is_asked = tenure is not None and tenure.step_down.asked is not None and not tenure.step_down.is_ignored
+    if how is Handover.EXPIRED and is_held and is_asked:
         how = Handover.PREFERRED
     is_close = how is Handover.UNKNOWN and write.is_dated and not write.skew and duration is not None
     is_close = is_close and not _is_renewal_unknown(tenure, kept, write)

@@ -163,7 +163,7 @@ def _diagnose_step_down(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then."""
     tenure = evidence.tenure
     request = tenure.step_down if tenure is not None and tenure.is_coordinated else None
-    if request is None or request.asked is None or request.asked.earliest > evidence.end:
+    if request is None or request.asked is None or request.is_ignored or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
     by = f" by {describe_writer(request.writer)}" if request.writer and request.writer.user else ""
     silent = request.asked.at - evidence.start
