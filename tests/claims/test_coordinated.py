@@ -16,7 +16,7 @@ from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import API_SERVER
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
@@ -87,6 +87,45 @@ def test_a_holder_that_renewed_after_it_was_asked_may_have_stepped_down_later() 
         first.renew(strategy=STRATEGY, preferredHolder="b_1")
     server.elector("mail-0", "shop/mail").lead(12)
     assert "step down for b_1 by system:apiserver, and may have done so." in text(explain_server(server))
+
+
+def test_what_fails_renewals_comes_before_an_older_request_to_step_down() -> None:
+    server, first = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    for _ in first.ticks(6):
+        first.renew(strategy=STRATEGY, preferredHolder="b_1")
+    for _ in first.ticks(12):
+        first.fail(500, "Internal error occurred: failed calling webhook")
+    output = text(explain_server(server))
+    assert "at least 5 requests answered with 500" in output
+    assert "asked to step down" not in output.partition("renewal-late")[2]
+
+
+def test_who_first_shows_a_request_to_step_down_did_not_ask() -> None:
+    """Who takes a lease may leave the preferredHolder that was there."""
+    server, _ = start_coordinated()
+    writes(server, user="ops", preferredHolder="b_1")
+    server.wait(20)
+    taker = server.elector("c", "shop/db")
+    taker.take(strategy=STRATEGY, preferredHolder="b_1")
+    server.elector("mail-0", "shop/mail").lead(12)
+    asked = account(follow_log(server), server.now).history.tenures[-1].step_down
+    assert (asked.successor, asked.writer) == ("b_1", None)
+
+
+def test_a_holder_that_renews_over_requests_to_step_down_lets_the_lease_expire() -> None:
+    """A plain elector replaces the whole spec; an API server asks again and again."""
+    server, first = start_coordinated()
+    for _ in range(3):
+        writes(server, preferredHolder="b_1", strategy=STRATEGY)
+        server.wait(2)
+        first.renew()
+    writes(server, preferredHolder="b_1", strategy=STRATEGY)
+    server.wait(17)
+    server.elector("b", "shop/db").take()
+    answer = explain_server(server)
+    assert answer.history.tenures[-1].began is Handover.EXPIRED
+    assert "step down" not in "".join(found.message for found in answer.findings if found.check == "leader-lost")
 
 
 def test_why_is_not_told_twice_of_an_election_that_stalled() -> None:

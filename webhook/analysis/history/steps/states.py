@@ -256,7 +256,7 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
     manager = "" if state.is_gap or asker is not None else state.find_manager_of({PREFERRED_HOLDER})
     tenure.note_preferred_holder(
-        old.preferred_holder, new.preferred_holder, step.write, asker, manager, is_renewal=is_renewed
+        old.preferred_holder, new.preferred_holder, step.write, asker, manager, is_renewal=state.has_other_renew_time
     )
 
 

@@ -29,6 +29,7 @@ from webhook.analysis.claims.evidence.silent_holders.other_leases import (
     compare_silence,
     describe_late,
 )
+from webhook.analysis.claims.evidence.silent_holders.own_conflicts import add_own_conflict
 from webhook.analysis.claims.evidence.silent_holders.refused_renewals import (
     diagnose_conflict,
     diagnose_failure,
@@ -208,5 +209,6 @@ _ADDITIONS: Final[tuple[Callable[[Diagnosis, SilenceEvidence], Diagnosis], ...]]
     add_end_of_pod,
     add_slow_part,
     add_last_answer,
+    add_own_conflict,
 )
 """What else an input shows of a silence, in the order in which it is said; each may take the blame off a cause."""
