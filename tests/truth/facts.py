@@ -301,7 +301,8 @@ class Facts(Struct, frozen=True, dict=True):
 
     def has_renewals(self, identity: str, begin: int, end: int) -> bool:
         """Return whether an identity surely renewed the lease itself in a time, and did not release it."""
-        own = (one for one in self.writes if one.is_renewal and one.after.holder and self.is_own(one, identity))
+        renewals = (one for one in self.writes if one.is_renewal and one.after.holder and not one.is_shortened)
+        own = (one for one in renewals if self.is_own(one, identity))
         return any(begin < one.begin and one.end < end for one in own)
 
     # ---- why ----

@@ -34,9 +34,15 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
     if patched == lease.spec:
         return replace(seen, is_beside_spec=True)
     is_soon = (seen.at or 0) - history.moment <= MAX_TOLERANCE
-    if is_soon and is_earlier_renewal(lease.spec, patched):
-        return seen  # by clocks of API servers that differ, it may have come before the write that it seems to set back
+    if is_soon and (is_earlier_renewal(lease.spec, patched) or _has_just_conflicted(history, seen)):
+        return seen  # by clocks of API servers that differ, it may have come before the write that it seems to follow
     if history.continuity.is_shown_beside or patched.holder_identity != lease.spec.holder_identity:
         return seen
     metadata = replace(lease.metadata, managed_fields=NULL, resource_version="")
     return replace(seen, object=replace(lease, metadata=metadata, spec=patched))
+
+
+def _has_just_conflicted(history: LeaseHistory, seen: Observation) -> bool:
+    """Return whether an update conflicted shortly before: with a write that seems to come only now, perhaps."""
+    last = next((one for one in reversed(history.requests.refusals) if one.has_conflicted), None)
+    return last is not None and (seen.at or 0) - last.at <= MAX_TOLERANCE
