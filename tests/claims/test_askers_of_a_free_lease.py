@@ -1,6 +1,6 @@
 """Who asks for a lease that is free, and who took it long after it could have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -190,6 +190,37 @@ def test_the_headline_names_a_pod_that_applies_without_force_in_vain(message: st
     server.elector("db-1", "shop/db").fail(409, message, verb="patch")
     together(2, *others)
     assert headline(server).endswith(f"; pod db-1 asks for it, and is answered with 409{end}")
+
+
+def read_on(server: FakeServer, others: Sequence[Elector], *pods: str) -> None:
+    """Have pods read the expired lease for half a minute, unchanged as the log shows, and not write it."""
+    for _ in range(8):
+        together(4, *others)
+        for pod in pods:
+            server.elector(pod, "shop/db").ask(is_shown=True)
+
+
+@pytest.mark.parametrize(
+    ("pods", "end"),
+    [
+        (("db-1",), "; pod db-1 reads it again and again, and has not tried to take it"),
+        (("db-2", "db-1"), "; pods db-1 and db-2 read it again and again, and have not tried to take it"),
+    ],
+    ids=["one pod", "two pods"],
+)
+def test_who_reads_an_expired_lease_has_not_tried_to_take_it(pods: tuple[str, ...], end: str) -> None:
+    server, others = abandoned()
+    read_on(server, others, *pods)
+    assert headline(server).endswith(end)
+    assert "which reads it, does not take it:" in advise(account(follow_log(server), server.now))
+
+
+def test_who_tried_once_asks_for_it() -> None:
+    server, others = abandoned()
+    read_on(server, others, "db-1")
+    server.elector("db-1", "shop/db").fail(409)
+    read_on(server, others, "db-1")
+    assert headline(server).endswith("; pod db-1 asks for it")
 
 
 def test_a_watch_does_not_show_who_asks() -> None:

@@ -275,8 +275,8 @@ def test_an_init_container_that_failed_and_ran_again_under_one_holder_is_told() 
         together(2, *others)
         log_status(server, HOLDER, *say({"initContainerStatuses": [{"name": "migrate", "state": state}]}))
     together(10, db, *others)
-    until = "while it held it, 3 times until 11:07:06Z: container migrate ended (OOMKilled, exit code 137) at 11:07:01Z"
-    assert f"kubelets wrote the status of pod {HOLDER} {until}" in explain(server)
+    until = "3 times until 11:07:06Z: container migrate ended (OOMKilled, exit code 137) at 11:07:01Z"
+    assert f"kubelets wrote the status of pod {HOLDER} while the lease named it, {until}" in explain(server)
 
 
 def test_a_kubelet_that_wrote_of_no_end_was_alive() -> None:

@@ -35,7 +35,7 @@ def explain(server: FakeServer) -> str:
 def test_a_pod_whose_status_is_written_again_and_again_while_it_holds_a_lease() -> None:
     server, db, others = serve()
     restart(server, db, others, 4)
-    said = f"{WROTE} pod db-0 while it held it, 4 times until 11:07:32Z: {UNKNOWN}"
+    said = f"{WROTE} pod db-0 while the lease named it, 4 times until 11:07:32Z: {UNKNOWN}"
     assert f"11:07:02Z: {said}" in explain(server)
     assert any(said in line.text for line in list_latest(account(follow_log(server), server.now)))
 
@@ -47,7 +47,7 @@ def test_pods_that_hold_it_one_after_another() -> None:
     other = server.elector("db-1", "shop/db")
     other.take()
     restart(server, other, others, 2)
-    assert f"{WROTE} pods db-0 and db-1 while each held it, 4 times until 11:07:50Z: {UNKNOWN}" in explain(server)
+    assert f"{WROTE} pods db-0 and db-1 while it named each, 4 times until 11:07:50Z: {UNKNOWN}" in explain(server)
 
 
 def test_a_write_before_another_one_takes_the_expired_lease_counts() -> None:
@@ -57,7 +57,7 @@ def test_a_write_before_another_one_takes_the_expired_lease_counts() -> None:
     log_status(server, "db-0")
     together(8, *others)
     server.elector("db-1", "shop/db").take()
-    assert f"{WROTE} pod db-0 while it held it, 3 times until 11:07:30Z" in explain(server)
+    assert f"{WROTE} pod db-0 while the lease named it, 3 times until 11:07:30Z" in explain(server)
 
 
 def test_what_is_written_after_a_release_is_not_of_its_time() -> None:
@@ -85,7 +85,7 @@ def test_of_writes_far_apart_the_latest_in_a_row_count() -> None:
     restart(server, db, others, 2)
     assert WROTE not in explain(server)
     restart(server, db, others, 1)
-    assert "while it held it, 3 times" in explain(server)
+    assert "while the lease named it, 3 times" in explain(server)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.evidence.contenders.askers import describe_process, name_refused
+from webhook.analysis.claims.evidence.contenders.askers import describe_process, join_names, name_refused
 from webhook.analysis.claims.findings.lease_claim import make_claim
-from webhook.analysis.claims.words import format_clock
+from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.findings import Severity
 
@@ -22,6 +22,14 @@ def describe_askers(account: Account) -> str:
         asked = "asked for it" if found.shows_reads else "tried to write it"
         none = f"no other process has {asked} since it expired" if account.holder else f"no process has {asked} since"
         return f", and {none}{', as far as the log shows' if found.is_log_sparse else ''}"
+    if readers := found.mere_readers:
+        pods = join_names(sorted(format_name(one.pod) for one in readers))
+        read = (
+            f"pods {pods} read it again and again, and have"
+            if len(readers) > 1
+            else f"pod {pods} reads it again and again, and has"
+        )
+        return f"; {read} not tried to take it"
     who, asking = found.asking[0]
     refused = f", and is answered with {asking.code}" if asking.code >= 400 else ""
     answers = (one for one in reversed(account.history.requests.refusals) if one.writer.is_same(who))

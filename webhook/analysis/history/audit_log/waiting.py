@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
-from webhook.analysis.inputs.items import Observation, Writer
+from webhook.analysis.inputs.items import Act, Observation, Writer
 
 MAX_TIMES: Final = 64
 
@@ -21,6 +21,8 @@ class Asking(Struct):
     times: deque[int] = field(default_factory=partial(deque, (), MAX_TIMES))
     code: int = 0
     message: str = ""
+    wrote_at: int | None = None
+    """When its latest try to write the lease was received; None if it only read."""
 
     @property
     def last(self) -> int:
@@ -48,6 +50,8 @@ class Waiting(Struct):
             return
         asking = self.asking.setdefault(who, Asking())
         asking.times.append((seen.at or 0) - seen.took)
+        if seen.act is not Act.READ:
+            asking.wrote_at = (seen.at or 0) - seen.took
         asking.code, asking.message = (seen.answer.code, seen.answer.message) if seen.answer else (0, "")
 
     def restart(self, at: int) -> None:

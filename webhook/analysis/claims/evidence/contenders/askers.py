@@ -38,6 +38,14 @@ class Askers(Struct, frozen=True):
     is_log_sparse: bool = False
     """A part of this time looked like a hole in the log: another API server may have answered who asked."""
 
+    @property
+    def mere_readers(self) -> Sequence[Writer]:
+        """Those that were answered again and again, and did not try to write the lease; () if any other one asks."""
+        is_idle = all(one.code < 400 and (one.wrote_at or 0) < self.since for _, one in self.asking)
+        is_again = all(sum(at > self.since for at in one.times) >= _AGAIN for _, one in self.asking)
+        is_named = all(who.pod for who, _ in self.asking)
+        return [who for who, _ in self.asking] if is_idle and is_again and is_named and not self.is_log_sparse else ()
+
 
 def find_askers(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Askers | None:
     """Return who asked for a lease since it is free; None if it is not, or the input does not show that."""

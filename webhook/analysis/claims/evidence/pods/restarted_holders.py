@@ -46,9 +46,13 @@ class StatusWrites(Struct, frozen=True):
             return ""
         why = ends or "as when containers end and start again, or readiness changes; the log does not show which"
         pods = list(dict.fromkeys(format_name(one.name) for one in self.writes))
-        which = f"pod {pods[0]} while it" if len(pods) == 1 else f"pods {join_names(pods)} while each"
+        which = (
+            f"pod {pods[0]} while the lease named it"
+            if len(pods) == 1
+            else f"pods {join_names(pods)} while it named each"
+        )
         until = format_clock(self.writes[-1].at, now)
-        return f"kubelets wrote the status of {which} held it, {len(self.writes)} times until {until}: {why}"
+        return f"kubelets wrote the status of {which}, {len(self.writes)} times until {until}: {why}"
 
 
 def find_status_writes(histories: ClusterHistory, history: LeaseHistory, now: int) -> StatusWrites | None:

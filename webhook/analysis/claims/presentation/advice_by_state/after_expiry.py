@@ -163,7 +163,8 @@ def _advise_on_askers(account: Account) -> Advice | None:
         return None
     if found.restarted is not None:
         return _advise_on_restarts(found.restarted, make_pod_of_writer(account.history.namespace, who))
-    sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
+    asks = "reads it" if found.mere_readers else "asks for it"
+    sentence = f"See why pod {format_name(who.pod)}, which {asks}, does not take it:"
     return advise_on_log_of_writer(sentence, account.history.namespace, who, "")
 
 
