@@ -144,6 +144,12 @@ def test_a_pod_of_the_workload_that_gets_no_node_may_be_pending() -> None:
     )
 
 
+def test_a_pod_of_which_nothing_else_is_written_for_long_may_be_pending() -> None:
+    server = lose((NEW, (SCHEDULER,)), is_taken=False)
+    together(10, server.elector("mail-0", "shop/mail"))
+    assert f"{PENDING}, and the log does not show that it got a node: it may be pending" in explain(server)
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -160,7 +166,7 @@ def test_a_pod_of_the_workload_that_gets_no_node_may_be_pending() -> None:
         ],
     ],
     ids=[
-        "written once",
+        "written once, just now",
         "its kubelet has it",
         "written by somebody",
         "of another workload",

@@ -178,19 +178,21 @@ def _may_be_of(request: PodRequest, workloads: Collection[tuple[str, str]]) -> b
 def _list_waiting(
     histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
 ) -> Iterator[PodEvent]:
-    """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
+    """Yield that the scheduler wrote the status of a pod that got no node, as far as the log shows.
+
+    It did so again and again, or once, and nothing else was written of that pod for long.
+    """
     known = {(find_namespace_of_writer("", one), one.pod) for one in _list_processes(history)}
     for namespace, pod in _list_pods(histories, history):
         if (namespace, pod) in known:
             continue
         about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
         written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
-        is_only = len(written) == len(about) >= _MIN_WRITES
-        if is_only and any(start <= written[-1].at <= end for start, end in free):
-            times = f"{len(written)} times until {format_clock(written[-1].at, now)}"
-            text = (
-                f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, {times}, and the log does not show that it"
-            )
+        if not written or len(written) < len(about) or not any(start <= written[-1].at <= end for start, end in free):
+            continue
+        if len(written) >= _MIN_WRITES or now - written[-1].at >= _UNTIL_ASKING:
+            times = f", {len(written)} times until {format_clock(written[-1].at, now)}" if len(written) > 1 else ""
+            text = f"{_SCHEDULER} wrote the status of pod {format_name(pod)}{times}, and the log does not show that it"
             yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
 
 

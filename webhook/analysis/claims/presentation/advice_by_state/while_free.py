@@ -19,6 +19,7 @@ from webhook.analysis.claims.presentation.advice_by_state.on_elections import (
     advise_on_loop,
 )
 from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix
 
@@ -45,9 +46,10 @@ def advise_while_free(account: Account) -> Advice:
         return replace(after, sentence=sentence)
     is_lock = is_used_as_lock(history.tenures)
     if not is_lock and (free := _measure_vacancy(account)) is not None:
+        which = "their logs" if history.kind is InputKind.AUDIT_LOG else "their logs and the audit log"
         sentence = (
             f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
-            "waiting, for example; their logs and the audit log show which. To see the pods:"
+            f"waiting, for example; {which} show which. To see the pods:"
         )
         return Advice(sentence, f"{where} get pods")
     latest = history.latest_tenure
