@@ -125,7 +125,7 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert advice.startswith(sentence)
         assert command in advice
     else:
-        assert advice.endswith("kubectl -n shop get lease db --watch")
+        assert advice.endswith("kubectl -n shop get leases --field-selector metadata.name=db --watch")
 
 
 @pytest.mark.parametrize(

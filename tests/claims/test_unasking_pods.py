@@ -59,9 +59,9 @@ def explain(server: FakeServer) -> str:
         (
             NEW,
             50,
-            "pods db-5f6d-x2x8c, db-5f6d-x2x8d got nodes, and the log has no request for the lease from there; deleted",
+            "pods db-5f6d-x2x8c, db-5f6d-x2x8d got nodes, and the log has no request for the lease from those pods; d",
         ),
-        (NEW[:1], 0, "11:07:02Z: pod db-5f6d-x2x8c got a node, and the log has no request for the lease from there"),
+        (NEW[:1], 0, "11:07:02Z: pod db-5f6d-x2x8c got a node, and the log has no request for the lease from that pod"),
         (
             (*NEW, "db-5f6d-x2x8f", "db-5f6d-x2x8g"),
             0,
@@ -88,7 +88,7 @@ def test_pods_that_never_asked_are_said(pods: Sequence[str], deleted: int, said:
     ids=["just before", "soon deleted", "which asked", "of another workload", "a log without reads"],
 )
 def test_others_are_not_said(make_server: Callable[[], FakeServer]) -> None:
-    assert "no request for the lease from there" not in explain(make_server())
+    assert "no request for the lease from th" not in explain(make_server())
 
 
 def test_a_taker_that_got_its_node_late_did_not_wait() -> None:

@@ -219,9 +219,9 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
     if bound:
         named = ", ".join(format_name(name) for _, name in sorted(bound)[:_MAX_NAMED])
         more = f" and {len(bound) - _MAX_NAMED} more" if len(bound) > _MAX_NAMED else ""
-        which = "pod" if len(bound) == 1 else "pods"
+        which, whose = ("pod", "that pod") if len(bound) == 1 else ("pods", "those pods")
         text = (
-            f"{which} {named}{more} of its workload got a node, and the log has no request for the lease from there: "
+            f"{which} {named}{more} of its workload got a node, and the log has no request for the lease from {whose}: "
             "it may not run, or elect by another lease, or no longer, for example"
         )
         yield PodEvent(min(bound)[0], text)

@@ -142,7 +142,9 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
     if (sole := _describe_sole_writer(history)) is not None:
         return Advice(f"The lease was deleted. {sole}")
     sentence = "The lease was deleted, and does not exist. Most clients create it the next time they ask:"
-    return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+    # Of a single lease that does not exist, kubectl watches nothing.
+    wanted = f"--field-selector metadata.name={quote_name(history.name)}"
+    return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get leases {wanted} --watch")
 
 
 def _describe_sole_writer(history: LeaseHistory) -> str | None:
