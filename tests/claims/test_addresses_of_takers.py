@@ -40,6 +40,13 @@ class Play:
     def ask(self, address: str = "10.0.0.2", verb: str = "") -> None:
         self.do(self.follower, address, is_write=False, verb=verb)
 
+    def fail(self, *addresses: str, verb: str = "get") -> None:
+        """Ask with credentials that have ended, from each address."""
+        for address in addresses:
+            self.server.wait(0.1)
+            self.db.fail_unauthenticated(verb)
+            put("sourceIPs", [address])(self.server.log[-1])
+
     def take(self) -> str:
         self.do(self.follower, "10.0.0.2")
         return find_lateness(self.server).message
@@ -101,3 +108,16 @@ def test_addresses_of_pods_are_not_remembered_beside_their_names() -> None:
     together(20, db, *others)
     asking = follow_log(server).leases["shop", "db"].requests.asking_addresses
     assert not asking._asked
+
+
+def test_who_asked_with_credentials_that_were_not_accepted_was_there() -> None:
+    play = Play()
+    play.lead()
+    for _ in range(15):
+        play.wait(4)
+        play.fail("10.0.0.1", "10.0.0.2", "10.0.0.3")
+    play.ask()
+    play.wait(4)
+    message = play.take()
+    assert FIRST not in message
+    assert "requests from 10.0.0.2, from where it was taken, had no accepted credentials (401) before" in message

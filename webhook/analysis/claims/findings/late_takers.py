@@ -27,6 +27,7 @@ from webhook.analysis.claims.words import (
     format_times_after,
 )
 from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
@@ -455,8 +456,16 @@ def _describe_address(late: _LateTakeover, own: Writer) -> str:
     first = requests.asking_addresses.find_pause(own, address, late.since, late.after.since)
     if first is None or first - late.since <= (late.after.since - late.since) // 2:
         return ""
-    at = format_clock(first, late.now)
-    return f"the log has no request for it from {format_name(address)}, from where it was taken, until {at}"
+    at, where = format_clock(first, late.now), f"{format_name(address)}, from where it was taken"
+    unknown = [
+        one
+        for one in requests.refusals
+        if one.code == UNAUTHENTICATED and get_address(one.source) == address and late.since <= one.at < first
+    ]
+    if unknown:
+        number = format_count(len(unknown), "request")
+        return f"{number} from {where}, had no accepted credentials (401) before the first one that had, at {at}"
+    return f"the log has no request for it from {where}, until {at}"
 
 
 def _describe_what_is_known(late: _LateTakeover) -> str:

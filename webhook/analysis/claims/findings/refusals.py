@@ -13,6 +13,7 @@ from webhook.analysis.claims.evidence.silent_holders import silences
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
@@ -86,6 +87,25 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
     yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
 
 
+def _describe_reads_after(group: Sequence[Refusal], reads: Sequence[Refusal], now: int) -> str:
+    """Count the reads that were refused alike after writes; of unknown users, those from elsewhere by themselves."""
+    addresses = {get_address(one.source) for one in group}
+    is_nameless_group = not group[-1].writer.user
+    beside = [one for one in reads if is_nameless_group and get_address(one.source) not in addresses]
+    own = [one for one in reads if one not in beside]
+    text = ""
+    if own:
+        there = " from there" if beside else ""
+        text = (
+            f"; and {format_count(len(own), 'read')}{there} after that, the last one at {format_clock(own[-1].at, now)}"
+        )
+    if beside:
+        named = [format_name(one) for one in dict.fromkeys(get_address(one.source) for one in beside)]
+        last = format_clock(beside[-1].at, now)
+        text += f"; and {format_count(len(beside), 'read')} from {join_names(named)}, the last one at {last}"
+    return text
+
+
 def _count_unexplained(group: Sequence[Refusal], known: Sequence[tuple[int, int]]) -> int:
     """Return how many refusals explain no other finding, which is about one of the times in `known`."""
     return sum(1 for one in group if not any(start <= one.at <= end for start, end in known))
@@ -138,10 +158,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     reads = [
         one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
     ]
-    if reads:
-        message += (
-            f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
-        )
+    message += _describe_reads_after(group, reads, now)
     expiry = _describe_early_expiry(history, group)
     message += expiry
     holder = history.latest_tenure

@@ -28,7 +28,7 @@ class UnaskingPods(Struct, frozen=True):
     deleted: Sequence[int]
 
     def describe(self, now: int) -> str:
-        """`pods db-1, db-2 got nodes, and the log has no request for the lease from those pods; deleted by 12:00:42Z`."""
+        """`pods db-1, db-2 got nodes, and the log has no request for the lease from those pods; deleted by 12:00Z`."""
         named = ", ".join(map(format_name, self.names[:_MAX_NAMED]))
         more = f" and {len(self.names) - _MAX_NAMED} more" if len(self.names) > _MAX_NAMED else ""
         got = f"pods {named}{more} got nodes" if len(self.names) > 1 else f"pod {named} got a node"

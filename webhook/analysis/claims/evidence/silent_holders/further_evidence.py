@@ -21,6 +21,7 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
 )
 from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.lease import LeaseHistory
 
@@ -35,7 +36,10 @@ def add_answers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     if not may_be_own or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
         return cause
     number = f"{evidence.least}{format_count(len(may_be_own), 'request')}"
+    addresses = {get_address(one.source) for one in may_be_own}
     doubt = f"{number} without accepted credentials, answered with 401, may be its own"
+    if len(addresses) > 1:
+        doubt = f"of {number} from {len(addresses)} addresses, without accepted credentials (401), some may be its own"
     return replace(
         cause,
         evidence=f"{cause.evidence}; {doubt}",
