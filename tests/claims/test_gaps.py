@@ -9,7 +9,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.claims.test_dating import date
 from tests.factories import Document
-from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, hide_responses, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.facts import find_claims
@@ -207,3 +207,43 @@ def test_a_chosen_holder_goes_on_after_a_gap_if_no_one_named_it_since(*, is_chos
     assert len(answer.history.tenures) == (2 if is_chosen_again else 1)
     sentence = "db-0_1 held it as before, or took it again at a time that was not recorded"
     assert (sentence in text(answer)) is is_chosen_again
+
+
+def pause(seconds: float) -> FakeServer:
+    """A server on which all clients stop for a time, and go on."""
+    server, electors = shop()
+    together(20, *electors)
+    server.wait(seconds)
+    together(10, *electors)
+    return server
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(20, True), (8, False)])
+def test_a_time_without_any_answer_is_told_if_it_is_long(seconds: float, *, is_told: bool) -> None:
+    server = pause(seconds)
+    said = (
+        "11:07:00Z: the log has no answer about any lease until 11:07:22Z, for 22 s: none was given then, or it lacks"
+    )
+    assert (said in text(account(follow_log(server), server.now))) is is_told
+
+
+def stop_after_renewals(*, is_another_written: bool) -> FakeServer:
+    """All stop after two renewals of db in a row, and db goes on a minute later, as a log of what was sent shows."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for is_last in (False, True):
+        server.wait(1)
+        if is_last and is_another_written:
+            server.write("shop/else", {"holderIdentity": "x"}, "kubectl", "alice", "")
+            del server.log[-1]
+        db.renew()
+    server.wait(60)
+    together(10, db, *others)
+    return hide_responses(server)
+
+
+@pytest.mark.parametrize("is_another_written", [True, False])
+def test_a_request_that_names_the_next_version_shows_that_no_write_is_missing(*, is_another_written: bool) -> None:
+    server = stop_after_renewals(is_another_written=is_another_written)
+    unseen = account(follow_log(server), server.now).history.renewals.unseen
+    assert bool(unseen) is is_another_written

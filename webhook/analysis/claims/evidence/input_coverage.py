@@ -8,6 +8,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import RecordingGap
+from webhook.kubernetes.times import SECOND
 
 
 class InputCoverage(Struct, frozen=True):
@@ -23,10 +24,15 @@ class InputCoverage(Struct, frozen=True):
     """The times for which `record` did not watch."""
     lacks_requests: bool = False
     """A watch shows writes to it that a log of the same time lacks."""
+    quiet: tuple[tuple[int, int], ...] = ()
+    """The latest times in which a log of several leases has no answer about any of them."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
 
 
+_MIN_QUIET: Final = 10 * SECOND
+"""Leases are renewed every few seconds; an API server that starts again takes some."""
+_MIN_LEASES: Final = 3
 NO_INPUT_COVERAGE: Final = InputCoverage()
 """Shared by all leases of a list."""
 
@@ -34,12 +40,14 @@ NO_INPUT_COVERAGE: Final = InputCoverage()
 def find_input_coverage(histories: ClusterHistory, history: LeaseHistory, now: int) -> InputCoverage:
     """Return what the input shows in time until `now`, in microseconds since 1970."""
     bounds = histories.bounds
+    quiet = bounds.list_quiet_times() if len(histories.leases) >= _MIN_LEASES else ()
     found = InputCoverage(
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         ended=bounds.ended or 0,
         unrecorded=tuple(bounds.unrecorded),
         lacks_requests=histories.lacks_shown_requests(history),
+        quiet=tuple(one for one in quiet if one[1] - one[0] >= _MIN_QUIET and one[1] <= now),
         clock_step=histories.index.find_server_clock_step(history, 0, now),
     )
     return found if found != NO_INPUT_COVERAGE else NO_INPUT_COVERAGE

@@ -57,6 +57,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.kubernetes.times import format_length
 
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
@@ -277,6 +278,9 @@ def _list_gaps(account: Account) -> list[Event]:
             elif until == format_clock(gap.start, account.now):
                 continue  # there is no time to speak of
             known.append((gap.start, text))
+    for start, end in account.coverage.quiet:
+        until = f"until {format_clock(end, account.now)}, for {format_length(end - start)}"
+        known.append((start, f"the log has no answer about any lease {until}: none was given then, or it lacks them"))
     return sorted(known, key=get_time)[-MAX_GAPS:]
 
 

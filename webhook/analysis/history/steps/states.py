@@ -39,7 +39,7 @@ from webhook.analysis.history.visibility.continuity import Visibility
 from webhook.analysis.history.visibility.dating import date_state_before
 from webhook.analysis.history.visibility.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.visibility.forged_stamps import find_forged_stamps
-from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.analysis.inputs.items import Act, InputKind, Observation, parse_number
 from webhook.kubernetes.managed_fields import PREFERRED_HOLDER, Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
@@ -152,6 +152,7 @@ def _apply(step: Step, state: NextState, *, is_other: bool) -> None:
     history.lease, history.entries = state.lease, state.entries
     history.existence.restore(is_other=is_other)
     history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
+    history.continuity.sent_after = 0 if seen.resource_version else parse_number(seen.replaces)
     history.continuity.paths = frozenset(seen.paths)
 
 

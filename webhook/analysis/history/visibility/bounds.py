@@ -202,6 +202,10 @@ class Bounds(Struct):
         """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed otherwise."""
         return any(since < end and start < until for since, until in self._bridged)
 
+    def list_quiet_times(self) -> list[tuple[int, int]]:
+        """Return the latest times in which an audit log has no answer about any lease, whether or not it lacks some."""
+        return sorted((*self.holes, *self._bridged))
+
     def find_start(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
 

@@ -96,6 +96,8 @@ class Continuity(Struct):
     """All inputs that showed it: two watches may overlap."""
     version: str = ""
     """The resourceVersion of the latest state, "" if the input does not show it."""
+    sent_after: int = 0
+    """The resourceVersion that the request of the latest state named, if the log has only what was sent; else 0."""
     _revision: int = 0
     """The highest resourceVersion shown so far; 0 if none was."""
     _known_gaps: tuple[RecordingGap, ...] = ()
@@ -175,8 +177,13 @@ class Continuity(Struct):
         self._revision = parse_number(lease.metadata.resource_version) or self._revision
 
     def is_cut(self, seen: Observation) -> bool:
-        """Return whether a state follows one that was hidden, unless its request names the one that is known."""
-        return self.hidden_since is not None and (not seen.replaces or seen.replaces != self.version)
+        """Return whether a state follows one that was hidden, unless its request names the one that is known.
+
+        Versions count the writes to the store: where a request names the next one after that which the last request
+        named, nothing else was written between.
+        """
+        is_next = self.sent_after > 0 and parse_number(seen.replaces) == self.sent_after + 1
+        return self.hidden_since is not None and not is_next and (not seen.replaces or seen.replaces != self.version)
 
     def has_gap_between(self, seen: Observation, known: Lease, lease: Lease, act: Act, *, is_other: bool) -> bool:
         """Return whether writes between two states were not seen, if no request names the one that it replaced.
