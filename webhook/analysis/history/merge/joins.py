@@ -1,7 +1,7 @@
 """Requests of a log, joined with the states of a watch that they made."""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
@@ -81,16 +81,37 @@ def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -
     """Mark the updates that changed nothing, or may have: what is stored is replaced once, whoever names it."""
     replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
     updates = [one for one in others if one.is_stored_write and _is_unanswered(one.observation)]
-    times = Counter(one.observation.replaces for one in updates)
-    for update in updates:
-        named = update.observation.replaces
-        if named in replaced:
-            update.item = replace(update.observation, object=None, is_beside_spec=True)
-        elif times[named] > 1:
-            update.item = replace(update.observation, object=None, may_change_nothing=True)
+    groups: dict[str, list[DatedItem]] = {}
+    for update in sorted(updates, key=by_time):
+        groups.setdefault(update.observation.replaces, []).append(update)
+    for named, group in groups.items():
+        is_last_other = named not in replaced and _sends_another(group)
+        for update in group[:-1] if is_last_other else group:
+            if named in replaced or is_last_other:
+                update.item = replace(update.observation, object=None, is_beside_spec=True)
+            elif len(group) > 1:
+                update.item = replace(update.observation, object=None, may_change_nothing=True)
     for patch in others:
         if patch.is_stored_write and _has_patched_nothing(patch, states):
             patch.item = replace(patch.observation, is_beside_spec=True, may_change_nothing=True)
+
+
+def _sends_another(group: Sequence[DatedItem]) -> bool:
+    """Return whether the last of several updates by one process that name one state sent another one than before.
+
+    Those before it changed nothing, as the last one could name that state still; so what they sent was stored already.
+    """
+    if len(group) == 1:
+        return False
+    before, last = (one.observation for one in group[-2:])
+    if not (is_as_sent(before) and is_as_sent(last)):
+        return False
+    is_by_one = all(one.observation.writer == last.writer for one in group) and bool(last.writer and last.writer.uid)
+    return is_by_one and _get_spec(before) != _get_spec(last)
+
+
+def _get_spec(seen: Observation) -> object:
+    return seen.object.spec if isinstance(seen.object, Lease) else None
 
 
 def _has_patched_nothing(patch: DatedItem, states: Sequence[DatedItem]) -> bool:
