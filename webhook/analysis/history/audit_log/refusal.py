@@ -69,6 +69,8 @@ _IMPERSONATION: Final = re.compile(
     r'in API group ""(?: in the namespace "([^"]{1,63})")?'
 )
 """Source: kubernetes `staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation.go`."""
+_HELD: Final = re.compile(r"lease is held by \S{1,320} \(pod uid ([0-9a-f-]{36})\)")
+"""How the guard of stamps names the holder that it kept the lease for: deploy/stamp/policies.yaml."""
 _OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set an ownerRef on a resource you can't delete")
 _BLOCKED_OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set blockOwnerDeletion ")
 """Source: kubernetes `plugin/pkg/admission/gc/gc_admission.go`, the plugin OwnerReferencesPermissionEnforcement."""
@@ -210,6 +212,12 @@ class Refusal(Struct, frozen=True):
     def received(self) -> int:
         """The time at which the API server received it, in microseconds since 1970."""
         return self.at - self.took
+
+    @property
+    def is_held_by_another(self) -> bool:
+        """True if the guard of stamps kept the lease for another pod than the one that asked: it is no holder's."""
+        held = _HELD.search(self.message) if self.by is RefusedBy.POLICY and self.writer.uid else None
+        return held is not None and held[1] != self.writer.uid
 
     @property
     def is_denied_write(self) -> bool:

@@ -288,6 +288,8 @@ class SilenceEvidence:
         Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry. A
         process that begins in the same pod, once that of the holder has ended, asks for another name.
         """
+        if answer.is_held_by_another:
+            return False
         if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
             return self.tenure is None or _is_refused_for(self.tenure, answer)
         if is_under_another_name(self.tenure, answer):
