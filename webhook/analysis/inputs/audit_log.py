@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from webhook.analysis.inputs.absences import interpret_absence, may_show_absence
@@ -45,9 +45,15 @@ from webhook.analysis.inputs.patches import (
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
-from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
+from webhook.analysis.inputs.rewriting import (
+    Rewriting,
+    find_patched_spec,
+    find_rewritings,
+    is_mutated,
+    may_be_rewritten,
+)
 from webhook.kubernetes import times
-from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, OwnerReference
+from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta, OwnerReference
 from webhook.kubernetes.request import GROUP, KIND_OF, NODE_USER, NULL
 from webhook.text.quoting import truncate
 
@@ -160,6 +166,8 @@ class _Shown(Struct, frozen=True):
     problem: str = ""
     resource_version: str = ""
     rewritings: tuple[Rewriting, ...] = ()
+    asked: Lease | None = None
+    """The lease that the request had, if webhooks changed its spec and the log has no answer."""
 
 
 class _Requested(Struct, frozen=True):
@@ -184,8 +192,9 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
     reference = event.object_ref
     answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))
     raw = _choose_object(event, act)
-    shown = _NOTHING_SHOWN if raw is None else _read_object(event, kind, raw)
-    requested = _read_request(event, kind, act) if raw is None else _NOTHING_REQUESTED
+    shown = _read_patched_object(event, kind, act) if raw is None else _read_object(event, kind, raw)
+    is_hidden = shown.object is None and raw is None
+    requested = _read_request(event, kind, act) if is_hidden else _Requested(shown.asked)
     is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
     refused = _find_refused_lease(event, kind)
     return Observation(
@@ -241,6 +250,25 @@ def _read_object(event: AuditEvent, kind: str, raw: Raw) -> _Shown:
         # It has the stamps of an earlier write, or any that the client invented, and the version that it replaces.
         found = replace(found, metadata=replace(found.metadata, managed_fields=NULL))
     return _Shown(found, metadata, problem)
+
+
+def _read_patched_object(event: AuditEvent, kind: str, act: Act) -> _Shown:
+    """Return the lease that a request had with what webhooks changed of its spec, if the log shows all of that."""
+    asked = _find_asked(event, kind) if act in {Act.CREATED, Act.UPDATED} else None
+    annotations = event.annotations or NO_TEXTS
+    if asked is None or not 200 <= event.response_status.code < 300:
+        return _NOTHING_SHOWN
+    patched = find_patched_spec(event.request_object, annotations)
+    if patched is None:
+        return _NOTHING_SHOWN
+    try:
+        spec = convert(patched, LeaseSpec)
+    except ValidationError:
+        return _NOTHING_SHOWN
+    # It has the stamps of an earlier write, or any that the client invented, and the version that it replaces.
+    stored = replace(asked, spec=spec, metadata=replace(asked.metadata, managed_fields=NULL))
+    rewritings = tuple(find_rewritings(asked.spec, spec, annotations))
+    return _Shown(stored, asked.metadata, rewritings=rewritings, asked=asked if rewritings else None)
 
 
 def _read_request(event: AuditEvent, kind: str, act: Act) -> _Requested:

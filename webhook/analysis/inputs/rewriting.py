@@ -5,6 +5,7 @@ the mutating webhooks in annotations of the event, which no client writes: kuber
 `pkg/admission/plugin/webhook/mutating/dispatcher.go`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -29,6 +30,8 @@ _FIELDS: Final = {
     "leaseTransitions": "lease_transitions",
 }
 """Fields that an API server stores as they are sent: not those that it drops where a feature is off."""
+_BESIDE_SPEC: Final = ("/metadata/annotations", "/metadata/labels")
+_SETTING: Final = frozenset({"add", "replace", "remove"})
 _TIMES: Final = frozenset({RENEW_TIME, "acquireTime"})
 
 
@@ -49,7 +52,9 @@ class Rewriting(Struct, frozen=True, gc=False):
 
 
 class _Operation(Struct, frozen=True):
+    op: str = ""
     path: str = ""
+    value: object = None
 
 
 class _Patch(Struct, frozen=True):
@@ -58,12 +63,54 @@ class _Patch(Struct, frozen=True):
     patch: tuple[_Operation, ...] = ()
 
 
+class _Sent(Struct, frozen=True):
+    spec: dict[str, object] = {}
+
+
 _patches: Final = msgspec.json.Decoder(_Patch)
+_sent: Final = msgspec.json.Decoder(_Sent)
+_CALL: Final = re.compile(r"round_(\d+)_index_(\d+)")
+"""The end of the name of an annotation: API servers call webhooks in this order, some of them a second time."""
 
 
 def is_mutated(annotations: Mapping[str, str]) -> bool:
     """Return whether a mutating webhook changed a write, as every level of a log shows."""
     return any(key.startswith(_MUTATION) and '"mutated":true' in text for key, text in annotations.items())
+
+
+def find_patched_spec(asked: Raw, annotations: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the spec of a request with what webhooks changed of it; None if the log does not show all of that."""
+    calls = sorted(
+        (int(call[1]), int(call[2]))
+        for key, text in annotations.items()
+        if key.startswith(_MUTATION) and '"mutated":true' in text and (call := _CALL.fullmatch(key, len(_MUTATION)))
+    )
+    try:
+        spec = _sent.decode(asked).spec
+        for first, second in calls:
+            for operation in _patches.decode(annotations[f"{_PATCH}round_{first}_index_{second}"]).patch:
+                if not _apply(operation, spec):
+                    return None
+    except (KeyError, ValueError, RecursionError):
+        return None
+    return spec
+
+
+def _apply(operation: _Operation, spec: dict[str, object]) -> bool:
+    """Apply one operation of a JSON patch to a spec; return whether it is one of those that are known."""
+    if operation.op == "test" or (operation.op in _SETTING and operation.path.startswith(_BESIDE_SPEC)):
+        return True
+    before, _, name = operation.path.partition("/spec/")
+    if operation.op in _SETTING and not before and name and "/" not in name:
+        spec.pop(name, None)
+        if operation.op != "remove":
+            spec[name] = operation.value
+        return True
+    if operation.op == "replace" and operation.path == "/spec" and isinstance(operation.value, dict):
+        spec.clear()
+        spec.update(operation.value)
+        return True
+    return False
 
 
 def may_be_rewritten(asked: Raw, stored: Raw) -> bool:

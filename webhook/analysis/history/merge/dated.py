@@ -75,7 +75,7 @@ class DatedItem(Struct):
         # Whoever saved a watch may have left out managedFields, which the answer to the request has.
         is_fuller = request.has_managed_fields and not seen.has_managed_fields and not is_as_sent(request)
         rewritings = request.rewritings
-        asked = request.object if is_as_sent(request) else request.asked
+        asked = request.object if request.asked is None and is_as_sent(request) else request.asked
         if isinstance(asked, Lease) and isinstance(seen.object, Lease):
             annotations = request.answer.annotations if request.answer else NO_TEXTS
             rewritings = tuple(find_rewritings(asked.spec, seen.object.spec, annotations))
