@@ -167,7 +167,7 @@ CAUSES: Final[dict[Cause, str]] = {
     Cause.UNANSWERED: "the API server answered it, and it did not receive the answers, or not in time",
     Cause.API_SERVER: "the API server, or its etcd, was slow or away for all of its clients",
     Cause.NETWORK: "no client reached the API server",
-    Cause.REWRITTEN: "its last write was stored with another holder than it asked for, so it did not find itself there",
+    Cause.REWRITTEN: "its writes were stored with another holder or renewTime than they asked for",
     Cause.INTERVAL: "it renews less often than the lease lasts",
     Cause.NOT_RENEWING: "its process wrote the lease again and again, and left renewTime as it was",
     Cause.ASKED_TO_STEP_DOWN: "it was asked to step down in a coordinated election, and did",
@@ -329,7 +329,7 @@ _INCIDENTS: Final = (
         "`count` writes or more in [from, to], the last one of `by`, asked for another `field` than was stored: "
         "the last one for `asked`, and `stored` was; a time counts if two seconds or more lie between; "
         "ongoing: the last one was stored so",
-        "an audit log with the objects of requests and of answers",
+        "an audit log with the objects of requests, and those of answers or the patches of webhooks",
         ("field", "asked", "stored", "count", "by", "from", "to"),
         Problem(
             "a webhook or a policy changed what an elector wrote",

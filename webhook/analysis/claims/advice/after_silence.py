@@ -35,7 +35,7 @@ from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Ref
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
-from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND
 from webhook.text.commands import make_kubectl_prefix
@@ -84,7 +84,8 @@ def advise_after_silence(
                 "To see the candidates:", f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
             )
         case Blame.REWRITTEN:
-            return advise_on_mutation(history.requests.rewritten.found[HOLDER_IDENTITY])
+            found = history.requests.rewritten.found
+            return advise_on_mutation(found.get(HOLDER_IDENTITY) or found[RENEW_TIME])
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure, now=now)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:

@@ -14,6 +14,7 @@ from webhook.analysis.claims.words import describe_writer, format_clock, format_
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.kubernetes.times import SECOND
 
 _PATIENCE: Final = 5 * SECOND
@@ -67,6 +68,8 @@ def _doubt_duration(history: LeaseHistory, before: Tenure, after: Tenure) -> Uns
     is_patient = len(asked) >= _LEAST and after.since - asked[0] > duration * SECOND + _PATIENCE
     if not is_patient or _has_failed(history, own, since, after.since) or _was_edited(history, before, after):
         return None
+    if history.requests.rewritten.find_span(HOLDER_IDENTITY, own, since, after.since) is not None:
+        return None  # it asked to be the holder, and was not stored
     return UnshownDuration(before, after, duration)
 
 

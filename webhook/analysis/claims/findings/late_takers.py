@@ -35,6 +35,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
@@ -417,6 +418,18 @@ def _describe_code(number: int, code: int) -> str:
     return f" with {code}" if number == 1 else f", the last one with {code}"
 
 
+def _explain_rewriting(late: _LateTakeover) -> _Explanation | None:
+    """Explain by writes in which the taker asked to be the holder, and which were stored with another one."""
+    own, rewritten = late.after.processes.own, late.history.requests.rewritten
+    if own is None or (span := rewritten.find_span(HOLDER_IDENTITY, own, late.since, late.after.since)) is None:
+        return None
+    text = (
+        f"writes by its pod that asked for it as the holder were accepted from {format_clock(span[0], late.now)} on, "
+        "and stored with another one: it may have led since"
+    )
+    return _Explanation("asking", text)
+
+
 def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
@@ -535,6 +548,7 @@ def _is_deleted_by(histories: ClusterHistory, namespace: str, pod: str, at: int)
 
 
 _EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
+    _explain_rewriting,
     _explain_binding,
     _explain_first_request,
     _explain_nameless,

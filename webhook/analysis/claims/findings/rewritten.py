@@ -9,7 +9,7 @@ from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.rewritten import RewrittenField
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
@@ -72,10 +72,15 @@ def _quote(text: str) -> str:
 
 def _describe_effect(rewritten: RewrittenField) -> str:
     """Say what follows from the change of a field for those who read the lease."""
+    if rewritten.name == HOLDER_IDENTITY and rewritten.beside is not None:
+        other = f"{describe_writer(rewritten.beside)} wrote it as {_quote(rewritten.stored)} in that time"
+        return f"{other}; writes of both were accepted, so both may have led"
     if rewritten.name == HOLDER_IDENTITY:
         return "A client that reads it does not find itself as the holder, and may give it up or never renew it"
     if rewritten.name == "leaseDurationSeconds":
         return "Others wait for as long as was stored, if the holder ends"
     if rewritten.name == "leaseTransitions":
         return "It counts changes of the holder"
+    if rewritten.name == RENEW_TIME and rewritten.is_same and rewritten.count > 1:
+        return "The same one was stored each time: they renewed nothing, although they were accepted"
     return "Electors that compare it with their own clock take the lease too early or too late"

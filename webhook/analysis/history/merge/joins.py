@@ -14,7 +14,7 @@ from webhook.analysis.history.merge.makers import is_stamped_by
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.inputs.patches import patch_spec
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
-from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND
 
 _MAX_IN_TURN: Final = 16
@@ -81,26 +81,42 @@ def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -
     """Mark the updates that changed nothing, or may have: what is stored is replaced once, whoever names it."""
     replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
     updates = [one for one in others if one.is_stored_write and _is_unanswered(one.observation)]
-    groups: dict[str, list[DatedItem]] = {}
-    for update in sorted(updates, key=by_time):
-        groups.setdefault(update.observation.replaces, []).append(update)
-    for named, group in groups.items():
-        is_last_other = named not in replaced and _sends_another(group)
-        for update in group[:-1] if is_last_other else group:
-            if named in replaced or is_last_other:
-                update.item = replace(update.observation, object=None, is_beside_spec=True)
-            elif len(group) > 1:
-                update.item = replace(update.observation, object=None, may_change_nothing=True)
+    times = Counter(one.observation.replaces for one in updates)
+    made = _find_only_changes(updates)
+    for update in updates:
+        named = update.observation.replaces
+        if named in replaced or made.get(named, update) is not update:
+            update.item = replace(update.observation, object=None, is_beside_spec=True)
+        elif times[named] > 1 and named not in made:
+            update.item = replace(update.observation, object=None, may_change_nothing=True)
     for patch in others:
         if patch.is_stored_write and _has_patched_nothing(patch, states):
             patch.item = replace(patch.observation, is_beside_spec=True, may_change_nothing=True)
 
 
-def _sends_another(group: Sequence[DatedItem]) -> bool:
-    """Return whether the last of several updates by one process that name one state sent another one than before.
+def _find_only_changes(updates: Iterable[DatedItem]) -> dict[str, DatedItem]:
+    """Return by what it replaced the one update that changed something, of several that name the same state.
 
-    Those before it changed nothing, as the last one could name that state still; so what they sent was stored already.
+    After a change, the next one conflicts: what several of them would store is that state, and of those by one process
+    only the last one may have changed it.
     """
+    groups: dict[str, list[DatedItem]] = {}
+    for update in sorted(updates, key=by_time):
+        groups.setdefault(update.observation.replaces, []).append(update)
+    found = {}
+    for named, several in groups.items():
+        specs = [_get_spec(one.observation) for one in several]
+        numbers = Counter(specs)
+        single = [one for spec, one in zip(specs, several, strict=True) if numbers[spec] == 1]
+        if len(numbers) == 2 and len(single) == 1 and None not in numbers:
+            found[named] = single[0]
+        elif _sends_another(several):
+            found[named] = several[-1]
+    return found
+
+
+def _sends_another(group: Sequence[DatedItem]) -> bool:
+    """Return whether the last of several updates by one process sent another state than the one before it."""
     if len(group) == 1:
         return False
     before, last = (one.observation for one in group[-2:])
@@ -110,7 +126,7 @@ def _sends_another(group: Sequence[DatedItem]) -> bool:
     return is_by_one and _get_spec(before) != _get_spec(last)
 
 
-def _get_spec(seen: Observation) -> object:
+def _get_spec(seen: Observation) -> LeaseSpec | None:
     return seen.object.spec if isinstance(seen.object, Lease) else None
 
 

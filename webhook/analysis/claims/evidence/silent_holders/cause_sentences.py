@@ -70,6 +70,8 @@ def describe_cause(cause: Diagnosis, holder: str = "", *, is_followed: bool = Fa
         return f"{_capitalize(cause.evidence)}.{_describe_end(cause)}"
     if cause.blame is Blame.COORDINATED:
         return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
+    if cause.blame is Blame.REWRITTEN and cause.possible_causes == (Cause.REWRITTEN,):
+        return f"{_capitalize(_name_own('renewals', named))} were accepted, and stored with {cause.evidence}."
     if cause.blame is Blame.REWRITTEN:
         return f"It may not have found itself named as the holder, or it may have stopped: {cause.evidence}."
     return f"{_describe_outside(cause, named)}: {cause.evidence}.{_describe_end(cause)}"

@@ -41,11 +41,12 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     SilenceEvidence,
 )
 from webhook.analysis.claims.handover_clauses import describe_step_down
-from webhook.analysis.claims.words import describe_writer, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_REPEATED: Final = 3
@@ -86,6 +87,17 @@ def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | N
     return Diagnosis(Blame.CLIENT, text, (Cause.NOT_RENEWING,))
 
 
+def _diagnose_rewritten_renewals(evidence: SilenceEvidence, tenure: Tenure) -> Diagnosis | None:
+    """Return the cause if renewals of its process were stored with one renewTime for most of that time."""
+    rewritten, own, silence = evidence.history.requests.rewritten, tenure.processes.own, evidence.silence
+    span = rewritten.find_span(RENEW_TIME, own, silence.start, silence.end) if own is not None else None
+    if span is None or not rewritten.found[RENEW_TIME].is_same or span[1] < silence.start + silence.length // 2:
+        return None
+    start, end = (format_clock(one, evidence.end) for one in span)
+    text = f"the renewTime that it had, from {start} until {end}: they renewed nothing"
+    return Diagnosis(Blame.REWRITTEN, text, (Cause.REWRITTEN,))
+
+
 def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if a holder did not find itself in the lease, wrote it without renewing, or renews too rarely.
 
@@ -96,6 +108,8 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
         text = f"it asked for {format_name(tenure.asked_holder)}, and {format_name(tenure.holder)} was stored"
         possible = (Cause.REWRITTEN, Cause.STOPPED, Cause.API_SERVER, Cause.NETWORK, *evidence.hidden)
         return Diagnosis(Blame.REWRITTEN, text, possible, requests=requests)
+    if tenure is not None and (rewritten := _diagnose_rewritten_renewals(evidence, tenure)):
+        return replace(rewritten, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
     if repeated := _diagnose_repeated_expiry(evidence):

@@ -17,6 +17,7 @@ from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.kubernetes.times import SECOND, format_length
 
 _MAX_LOGS: Final = 2
@@ -76,11 +77,14 @@ def list_accepted_writes(history: LeaseHistory) -> Iterator[Event]:
 
 def list_other_writes(history: LeaseHistory) -> list[Event]:
     """Return who besides the holder wrote again and again, and left holder and renewals as they were."""
-    taken_back = find_taken_back(history)
+    taken_back, rewritten = find_taken_back(history), history.requests.rewritten
     foreign = [
         (one.at, one.foreign.process)
         for one in history.idle_writes
-        if one.foreign is not None and not (taken_back is not None and taken_back.has(one.at))
+        if one.foreign is not None
+        and not (taken_back is not None and taken_back.has(one.at))
+        # Of these a finding says what they asked for.
+        and rewritten.find_span(HOLDER_IDENTITY, one.foreign, 0, history.moment) is None
     ]
     is_cut = len(history.idle_writes) == MAX_OTHERS
     found = []
