@@ -329,3 +329,77 @@ def test_what_changes_writes_now_is_advised_on_before_a_loss_that_is_over() -> N
         ask(server, leaseDurationSeconds=300)
     wanted = "Look for a mutating webhook or policy that sets leaseDurationSeconds of leases"
     assert find_advice(server).startswith(wanted)
+
+
+WEBHOOK = {"configuration": "finops", "webhook": "labels.finops.example"}
+MUTATED = '{"configuration":"finops","webhook":"labels.finops.example","mutated":true}'
+CALL = "webhook.admission.k8s.io/round_0_index_0"
+
+
+def put_back(server: FakeServer, elector: Elector, patch: list[dict[str, Any]]) -> None:
+    """Have an elector write itself in, and a webhook put back what is stored."""
+    stored = server.leases[elector.lease]
+    server.log_request(elector.lease, "update", elector.user, elector.pod, stored)
+    event = server.log[-1]
+    spec = {**stored["spec"], "holderIdentity": elector.identity, "renewTime": elector._time()}
+    event["requestObject"] = {**stored, "spec": spec}
+    event["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+    event["annotations"] = {
+        f"mutation.{CALL}": MUTATED,
+        f"patch.{CALL}": json.dumps({**WEBHOOK, "patch": patch, "patchType": "JSONPatch"}),
+    }
+
+
+def led_beside_a_webhook(*, changed: dict[str, Any] | None = None) -> FakeServer:
+    """A server whose webhook puts back the cached spec for 60 s, while another pod takes the lease and keeps it."""
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    second = server.elector("db-1", "shop/db", user=db.user)
+    patch = [{"op": "replace", "path": "/spec", "value": server.leases["shop/db"]["spec"], **(changed or {})}]
+    for number in range(30):
+        together(2, *others)
+        put_back(server, db, patch)
+        if number >= 8:
+            put_back(server, second, patch)
+    server.wait(2)
+    second.take()
+    for _ in range(3):
+        together(2, *others)
+        second.renew()
+    return hide_responses(server)
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_both], ids=["log", "both"])
+def test_writes_that_a_webhook_puts_back_renew_nothing_and_two_may_lead(follow: Any) -> None:
+    server = led_beside_a_webhook()
+    answer = account(follow(server), server.now)
+    output = text(answer)
+    assert [one.holder for one in answer.history.tenures] == ["db-0_1", "db-1_1"]
+    assert "it asked for db-1_1, and db-0_1 was stored" in output
+    assert "wrote it as db-0_1 in that time; writes of both were accepted, so both may have led" in output
+    assert "webhook labels.finops.example changed it" in output
+    assert "The same one was stored each time: they renewed nothing" in output
+    assert "renewals of db-0_1 were accepted, and stored with the renewTime that it had" in output
+    assert "accepted from 11:07:28Z on, and stored with another one: it may have led since" in output
+    assert "left the holder and its renewals as they were" not in output
+
+
+@pytest.mark.parametrize(
+    "changed", [{"op": "move"}, {"path": "", "value": {}}, {"value": 1}, {"path": "/spec/a/b"}, {"path": "/metadata/x"}]
+)
+def test_a_patch_of_a_webhook_that_is_not_known_does_not_show_what_was_stored(changed: dict[str, Any]) -> None:
+    server = led_beside_a_webhook(changed=changed)
+    assert "stored-other-than-asked" not in text(account(follow_log(server), server.now))
+
+
+def test_a_webhook_that_adds_a_label_leaves_what_was_asked_for() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    for event in hide_responses(server).log:
+        event["annotations"] = {
+            f"mutation.{CALL}": MUTATED,
+            f"patch.{CALL}": json.dumps({"patch": [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]}),
+        }
+    output = text(account(follow_log(server), server.now))
+    assert output.startswith("db-0_1 holds it")
+    assert "stored-other-than-asked" not in output
