@@ -110,3 +110,52 @@ def test_an_api_server_that_writes_again_and_again_is_not_to_be_examined() -> No
 def test_the_last_time_has_a_date_if_that_is_not_the_date_of_the_first_one() -> None:
     (text,) = list_texts(play(after=46_377), follow_watch)[0]
     assert "set 3 times until 2026-11-19T00:00:02Z" in text
+
+
+def play_two_holders(named: str = "ci-0") -> FakeServer:
+    """A holder whose renewals clear what names a candidate, and another one that takes the lease, and does so, too."""
+    server = FakeServer()
+    for number, times in enumerate((4, 3)):
+        holder = server.elector(f"db-{number}", "shop/db", user="system:serviceaccount:shop:db")
+        holder.take()
+        for turn in range(times):
+            server.wait(1)
+            spec = server.leases["shop/db"]["spec"]
+            fields = {"strategy": "OldestEmulationVersion", "preferredHolder": named}
+            server.write("shop/db", {**spec, **fields}, *API_SERVER)
+            server.wait(1)
+            if number or turn < times - 1:
+                holder.renew()
+        server.wait(20)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_both], ids=["log", "log and watch"])
+def test_all_that_remove_it_are_counted_and_the_candidate_is_named(follow: Follow) -> None:
+    ((text, *_), _) = list_texts(play_two_holders(), follow)
+    assert text == (
+        "system:apiserver, which does so for LeaseCandidates, set strategy and preferredHolder (ci-0) 7 times until "
+        "11:07:13Z, and 3 renewals by shop/db from pod db-0 and 1 takeover and 3 renewals by shop/db from pod db-1 "
+        "removed them, as an elector does that replaces the whole spec"
+    )
+
+
+def test_a_watch_counts_as_much() -> None:
+    ((text, *_), _) = list_texts(play_two_holders(), follow_watch)
+    assert "(ci-0) were set 7 times" in text
+    assert "and 1 takeover and 6 renewals removed them" in text
+
+
+def test_of_a_preferred_holder_the_advice_is_to_see_the_candidate() -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(20)
+    for _ in range(4):
+        server.wait(1)
+        spec = server.leases["shop/db"]["spec"]
+        server.write("shop/db", {**spec, "preferredHolder": "ci-0"}, *API_SERVER)
+        server.wait(1)
+        holder.renew()
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("See who made the LeaseCandidate ci-0: an API server sets preferredHolder for candidates.")
+    assert "get leasecandidates" in advice

@@ -7,9 +7,11 @@ from msgspec import Struct
 
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_audit_log
-from webhook.analysis.claims.words import describe_user, describe_writer, format_clock
+from webhook.analysis.claims.commands import make_command_for_audit_log, make_kubectl_prefix
+from webhook.analysis.claims.evidence.contenders.askers import join_names
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 
@@ -18,7 +20,7 @@ _MIN_TIMES: Final = 3
 
 
 class TakenBack(Struct, frozen=True):
-    """Fields that were set by `sets`, each followed by one of `clears`, or none yet; who did it, None if not shown.
+    """Fields that were set by `sets`, and cleared by `clears`; `setter` set them, None if that is not shown.
 
     `is_cut`: there may have been more before.
     """
@@ -26,7 +28,6 @@ class TakenBack(Struct, frozen=True):
     sets: Sequence[ElectionFieldChange]
     clears: Sequence[ElectionFieldChange]
     setter: Writer | None
-    remover: Writer | None
     is_cut: bool
 
     @property
@@ -35,9 +36,19 @@ class TakenBack(Struct, frozen=True):
         return self.sets[0].at
 
     @property
+    def remover(self) -> Writer | None:
+        """Who cleared them last, None if that is not shown."""
+        return self.clears[-1].writer
+
+    @property
     def fields(self) -> str:
         """`strategy and preferredHolder`."""
         return " and ".join(dict.fromkeys(name for one in self.sets for name in one.fields))
+
+    @property
+    def preferred(self) -> Sequence[str]:
+        """The values of preferredHolder that were set, each once."""
+        return list(dict.fromkeys(one.preferred for one in self.sets if one.preferred))
 
     def has(self, at: int) -> bool:
         """Return whether one of its writes was at an instant."""
@@ -48,15 +59,40 @@ class TakenBack(Struct, frozen=True):
         least, until = "at least " if self.is_cut else "", format_clock(self.sets[-1].at, self.start)
         times = f"{least}{len(self.sets)} times until {until}"
         was, it = ("were", "them") if " and " in self.fields else ("was", "it")
+        names = f" ({join_names(list(map(format_name, self.preferred)))})" if self.preferred else ""
+        fields = f"{self.fields}{names}"
+        is_by_server = bool(self.preferred) and self.setter is not None and self.setter.user == API_SERVER
+        for_ = ", which does so for LeaseCandidates," if is_by_server else ""
+        set_ = f"{describe_writer(self.setter)}{for_} set {fields}" if self.setter else f"{fields} {was} set"
         are_renewals = all(one.is_renewal for one in self.clears)
-        writes = f"{least}{len(self.clears)} {'renewals' if are_renewals else 'writes'}"
-        by = f" by {describe_writer(self.remover)}" if self.remover else ""
-        set_ = f"{describe_writer(self.setter)} set {self.fields}" if self.setter else f"{self.fields} {was} set"
         as_elector = ", as an elector does that replaces the whole spec" if are_renewals else ""
-        return f"{set_} {times}, and {writes}{by} removed {it}{as_elector}"
+        return f"{set_} {times}, and {self._describe_clears(least)} removed {it}{as_elector}"
+
+    def _describe_clears(self, least: str) -> str:
+        """`24 renewals by shop/db from pod db-0 and 29 by shop/db from pod db-1, which took it`."""
+        writers = list(dict.fromkeys(one.writer for one in self.clears))
+        parts = []
+        for writer in writers:
+            own = [one for one in self.clears if one.writer == writer]
+            takings = sum(1 for one in own if one.is_taking)
+            others = [one for one in own if not one.is_taking]
+            word = "renewal" if all(one.is_renewal for one in others) else "write"
+            counts = [format_count(takings, "takeover")] if takings else []
+            counts += [least + format_count(len(others), word)] if others else []
+            by = f" by {describe_writer(writer)}" if writer else ""
+            parts.append(f"{' and '.join(counts)}{by}")
+        return join_names(parts)
 
     def advise(self, history: LeaseHistory) -> Advice:
-        """Return what to do: who sets a field does so again because it is gone."""
+        """Return what to do: who sets a field does so again because it is gone.
+
+        An API server sets preferredHolder of a lease because a LeaseCandidate for it is there.
+        """
+        if self.preferred and (self.setter is None or self.setter.user == API_SERVER):
+            name = join_names(list(map(format_name, self.preferred)))
+            sentence = f"See who made the LeaseCandidate {name}: an API server sets {self.fields} for candidates."
+            command = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml --show-managed-fields"
+            return Advice(f"{sentence} To see the candidates:", command)
         if self.remover is None:
             sentence = f"Find out who removes {self.fields} again. The audit log shows it:"
             return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
@@ -66,19 +102,16 @@ class TakenBack(Struct, frozen=True):
 
 
 def find_taken_back(history: LeaseHistory) -> TakenBack | None:
-    """Return the latest fields that were set again and again, and each time cleared by another writer; else None."""
+    """Return the latest fields that were set again and again, and each time cleared by other writers; else None."""
     changes = list(history.election_field_changes)
-    last = next((one for one in reversed(changes) if not one.is_set), None)
-    if last is None:
-        return None
-    sets, clears = list[ElectionFieldChange](), list[ElectionFieldChange]()
     setter = next((one.writer for one in reversed(changes) if one.is_set), None)
+    sets, clears = list[ElectionFieldChange](), list[ElectionFieldChange]()
     for change in changes:
         if change.is_set and change.writer == setter:
             sets.append(change)
-        elif sets and not change.is_set and change.writer == last.writer:
+        elif sets and not change.is_set and (setter is None or change.writer != setter):
             clears.append(change)
-    is_by_one = setter is not None and setter == last.writer
-    if len(clears) < _MIN_TIMES or is_by_one:
+    # A taking alone may be that of another kind of elector, once.
+    if sum(1 for one in clears if not one.is_taking) < _MIN_TIMES:
         return None
-    return TakenBack(sets, clears, setter, last.writer, is_cut=len(changes) == MAX_ELECTION_FIELD_CHANGES)
+    return TakenBack(sets, clears, setter, is_cut=len(changes) == MAX_ELECTION_FIELD_CHANGES)
