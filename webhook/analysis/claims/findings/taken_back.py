@@ -7,13 +7,14 @@ from msgspec import Struct
 
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_audit_log, make_kubectl_prefix
+from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
+from webhook.text.commands import make_kubectl_prefix
 
 _MIN_TIMES: Final = 3
 """A field that was set and cleared less often may have been so by a change of versions."""
