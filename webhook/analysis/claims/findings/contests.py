@@ -17,6 +17,8 @@ from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _LEAST: Final = 4
 """The fewest takeovers in turns that count as a contest: each holder takes back what it lost."""
+_LEAST_OWN: Final = 2
+"""Each took back what it had lost, by its own hand."""
 _LONGEST_PAUSE: Final = 10 * MINUTE
 """A lease that is taken after a longer time as its holder is taken by itself, and not in answer to what was before."""
 
@@ -42,8 +44,21 @@ class Contest(Struct, frozen=True):
 
     @property
     def is_by_holders(self) -> bool:
-        """Whether each is known to have taken it itself, so that no one wrote both in, or handed it over."""
-        return all(one.processes.taken_by is not None for one in self.tenures)
+        """Whether each is known to have taken it itself again and again: no one wrote both in, or handed it over."""
+        own = [one.holder for one in self._own]
+        is_each = all(own.count(name) >= _LEAST_OWN for name in (self.last.previous, self.last.holder))
+        return len(own) == len(self.tenures) or is_each
+
+    @property
+    def _own(self) -> Sequence[Tenure]:
+        return [one for one in self.tenures if one.processes.taken_by is not None]
+
+    def describe_unknown(self) -> str:
+        """Return the end of a clause: how often each is known to have taken it itself, "" if each time."""
+        if not self.is_by_holders:
+            return _UNKNOWN
+        number = len(self._own)
+        return "" if number == len(self.tenures) else f"; the input shows of {number} of these who wrote them: the new holder itself"
 
     @property
     def is_as_asked(self) -> bool:
@@ -111,7 +126,7 @@ def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
         else "were written into the lease in place of each other"
     )
     led = "both may lead" if is_ongoing else "both may have led all the time"
-    unknown = "" if contest.is_by_holders else _UNKNOWN
+    unknown = contest.describe_unknown()
     unknown += "" if contest.is_by_holders else _describe_copies(contest)
     shown = " by what the log shows of their requests" if contest.is_as_asked else ""
     start, end = format_clocks(now, first.since, last.since)

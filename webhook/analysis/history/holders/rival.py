@@ -23,9 +23,13 @@ _MIN_CHANGES: Final = 4
 
 
 class Turns(Struct):
-    """Two processes that wrote one after the other, and how often the writer changed until then."""
+    """Two processes that wrote one after the other, and how often the writer changed, from `began` until then.
+
+    The last write before the first change was at `since`. All are microseconds since 1970.
+    """
 
     since: int
+    began: int
     first: Writer
     second: Writer
     until: int
@@ -39,6 +43,10 @@ class Turns(Struct):
         first, second = self.first, self.second
         are_replicas = first.user == second.user and bool(first.pod) and bool(second.pod)
         return are_replicas and self.count >= _MIN_CHANGES
+
+    def is_ongoing(self, now: int) -> bool:
+        """Return whether the writer may change again, by how often it did."""
+        return not self.is_ended and (now - self.until) * (self.count - 1) <= 2 * (self.until - self.began)
 
     def has(self, at: int, writer: Writer) -> bool:
         """Return whether a write is one of these."""
@@ -70,7 +78,7 @@ class Rival(Struct):
         if run is not None and is_same and at - run.until <= _LONGEST:
             run.count, run.until = run.count + 1, at
         else:
-            self.turns.append(Turns(*last, writer.process, at))
+            self.turns.append(Turns(last[0], at, last[1], writer.process, at))
 
     def end_turns(self) -> bool:
         """Note that the latest writer has followed the one before; return whether they wrote in turn until then."""

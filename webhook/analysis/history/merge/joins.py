@@ -17,7 +17,7 @@ from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND
 
-_MAX_IN_TURN: Final = 16
+_MAX_IN_TURN: Final = 4096
 """More states in a row without a request are of a log that lacks their requests."""
 
 
@@ -176,8 +176,8 @@ def _find_makers_in_turn(
 ) -> Iterator[tuple[int, DatedItem]]:
     """Yield the numbers of states that follow each other, and their makers, of which stamps do not tell the order.
 
-    Several writers may write in one second. Where one log has as many writes as states between those around them, and
-    each was answered before the next one came, they are in its order.
+    Several writers may write in one second. Where one log has as many writes as states between those around them, those
+    are in its order that were answered before the next one came, and came after the one before was answered.
     """
     for start, end in _find_runs(states):
         before = find_exact_time(states, range(start - 1, -1, -1), -1)
@@ -185,11 +185,11 @@ def _find_makers_in_turn(
         near = _list_between(writes, before, after, used, most=end - start + 1)
         around = [states[number] for number in (start - 1, end) if 0 <= number < len(states)]
         logs = {one.observation.log_path for one in (*near, *around)}
-        is_in_turn = all(one.time <= next_.time - next_.observation.took for one, next_ in pairwise(near))
         pairs = list(zip(range(start, end), near, strict=False))
-        is_whole = len(near) == end - start and len(logs) == 1 and is_in_turn
+        is_whole = len(near) == end - start and len(logs) == 1
         if is_whole and all(is_stamped_by(one.observation, states[number].observation) for number, one in pairs):
-            yield from pairs
+            are_apart = [True, *(one.time <= _get_time_of_receipt(next_) for one, next_ in pairwise(near)), True]
+            yield from (pair for pair, *around in zip(pairs, are_apart, are_apart[1:], strict=False) if all(around))
 
 
 def _list_between(

@@ -52,4 +52,5 @@ def describe_turns(turns: Turns, now: int) -> str:
     """Say that two pods of one account wrote a lease in turn, as a clause."""
     who = f"{describe_writer(turns.first)} and pod {format_name(turns.second.pod)}"
     changed = f"the writer changed {turns.count} times until {format_clock(turns.until, now)}"
-    return f"{who} wrote it in turn, {changed}; both may have led: the log does not show what was stored"
+    led = "both may lead" if turns.is_ongoing(now) else "both may have led"
+    return f"{who} wrote it in turn, {changed}; {led}: the log does not show what was stored"

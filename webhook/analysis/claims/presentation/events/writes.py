@@ -55,7 +55,7 @@ def list_slow_writes(history: LeaseHistory) -> Iterator[Event]:
 def list_accepted_writes(history: LeaseHistory) -> Iterator[Event]:
     """Yield who besides the holder made writes whose content a log does not show."""
     in_turn = [one for one in history.rival.turns if one.is_in_turn]
-    yield from ((one.since, describe_turns(one, history.moment)) for one in in_turn)
+    yield from ((one.began, describe_turns(one, history.moment)) for one in in_turn)
     others = [
         (at, writer) for at, writer in history.requests.accepted if not any(one.has(at, writer) for one in in_turn)
     ]
