@@ -7,7 +7,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence.pods.gone_pods import describe_confirmed_end
-from webhook.analysis.claims.evidence.silent_holders import causes, silences
+from webhook.analysis.claims.evidence.silent_holders import silences
 from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_writer
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
@@ -73,9 +73,6 @@ def _find_in_history(
         return
     late = list(silences.find_late_renewals(histories, history))
     lost = list(silences.find_lost_leaders(histories, history))
-    # One finding has the number of those that are alike.
-    alike = [one for one in lost if one.cause.possible_causes == causes.REPEATED]
-    lost = [one for one in lost if one not in alike[:-1]]
     yield from _find_handovers(histories, history, {one.end: one for one in lost}, now)
     yield from (claim_late_renewal(history, one, now) for one in late)
     yield from find_preferred_holders(history, now)

@@ -51,7 +51,7 @@ from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_REPEATED: Final = 3
 """Holders in a row that let a lease expire: fewer may have stopped for reasons of their own."""
-REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
+_REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 """The causes that are left if holders let a lease expire again and again."""
 
 
@@ -135,13 +135,13 @@ def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
         else:
             runs.append([])
     number = next((len(run) for run in runs if id(tenure) in run), 0)
-    if number < _MIN_REPEATED or tenure is None:
-        return None
+    if number < _MIN_REPEATED or tenure is None or evidence.end_of_pod:
+        return None  # that a container ended says more than that it did not renew
     text = (
         f"at least {number} holders in a row let it expire without one renewal, "
         f"and each of them asked for it again later (it lasts {tenure.duration} s)"
     )
-    return Diagnosis(Blame.CLIENT, text, REPEATED)
+    return Diagnosis(Blame.CLIENT, text, _REPEATED)
 
 
 def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:

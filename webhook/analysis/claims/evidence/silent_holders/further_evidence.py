@@ -8,10 +8,6 @@ from webhook.analysis.claims.evidence.pods.deleted_pods import (
     describe_deletion,
     find_pod_deletion,
 )
-from webhook.analysis.claims.evidence.pods.pod_statuses import (
-    describe_end_of_pod,
-    find_kubelet_writes,
-)
 from webhook.analysis.claims.evidence.silent_holders.lost_heartbeats import find_lost_heartbeats
 from webhook.analysis.claims.evidence.silent_holders.other_leases import describe_other_requests
 from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
@@ -105,13 +101,11 @@ def add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
 
 def add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence, with what a kubelet wrote meanwhile of the end of the holder's pod."""
-    tenure, start, end = evidence.tenure, evidence.start, evidence.end
-    found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
-    ended = describe_end_of_pod(found, start, end)
+    tenure, ended = evidence.tenure, evidence.end_of_pod
     if not ended or tenure is None:
         return cause
-    heard = tenure.processes.list_requests_after(start)
-    is_asked_since = bool(heard) and heard[0] > found[0].at
+    heard = tenure.processes.list_requests_after(evidence.start)
+    is_asked_since = bool(heard) and heard[0] > evidence.kubelet_writes[0].at
     evidence_with_end = f"{cause.evidence}; {ended}"
     return replace(cause, evidence=evidence_with_end, is_end_shown=True, is_asked_since_end=is_asked_since)
 

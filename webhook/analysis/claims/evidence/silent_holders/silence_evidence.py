@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims.diagnosis import Cause
+from webhook.analysis.claims.evidence.pods.pod_statuses import describe_end_of_pod, find_kubelet_writes
 from webhook.analysis.history.audit_log.log_spans import EndedLog, SilentLog
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.audit_log.requests import AnsweredRead
@@ -14,7 +15,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
-from webhook.analysis.inputs.items import InputKind, PodActivity, Writer
+from webhook.analysis.inputs.items import InputKind, PodActivity, PodRequest, Writer
 from webhook.kubernetes.times import MINUTE, SECOND
 
 REFUSED: Final = {
@@ -75,6 +76,18 @@ class SilenceEvidence:
         """
         bounds, path = self.histories.bounds, self.history.requests.written_in.find_at(self.start + SECOND)
         return bounds.log_spans.find_silent(path, self.start, self.end) if bounds.skew <= SECOND else None
+
+    @cached_property
+    def end_of_pod(self) -> str:
+        """What a kubelet wrote meanwhile of the end of the holder's pod, or of a container of it, as a clause; or ""."""
+        return describe_end_of_pod(self.kubelet_writes, self.start, self.end)
+
+    @cached_property
+    def kubelet_writes(self) -> Sequence[PodRequest]:
+        """What kubelets wrote meanwhile as the status of the holder's pod."""
+        if self.tenure is None:
+            return ()
+        return find_kubelet_writes(self.histories, self.tenure, self.start, self.end)
 
     @property
     def least(self) -> str:
