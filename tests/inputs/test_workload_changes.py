@@ -21,7 +21,7 @@ def template(*containers: dict[str, Any], **metadata: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
-        (template({"name": "m", "image": "a:2", "args": OFF}), "image, args (--leader-elect=false)"),
+        (template({"name": "m", "image": "a:2", "args": OFF}), "image (a:2), args (--leader-elect=false)"),
         (template({"name": "m", "args": ["-v"]}, {"name": "n", "command": ["x"], "env": []}), "args, command, env"),
         ({"spec": {"replicas": 0}}, "replicas 0"),
         (template(annotations={"kubectl.kubernetes.io/restartedAt": "now"}), "restartedAt"),
@@ -30,7 +30,7 @@ def template(*containers: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         ({"spec": {"paused": True}}, ""),
         ({"spec": {"replicas": None}}, "which removed replicas"),
         ({"spec": {"replicas": -1}}, ""),
-        (template({"args": None, "image": "a:2"}), "image and removed args"),
+        (template({"args": None, "image": "a:2"}), "image (a:2) and removed args"),
         (template({"env": [{"name": "A", "$patch": "delete"}]}), "which removed part of env"),
         (template({"image": "a:2", "$patch": "delete"}), ""),
         (template(annotations={"kubectl.kubernetes.io/restartedAt": None}), "which removed restartedAt"),
@@ -45,6 +45,49 @@ def template(*containers: dict[str, Any], **metadata: Any) -> dict[str, Any]:
 )
 def test_what_a_patch_sets_is_named(sent: Any, words: str) -> None:
     assert describe("patch", sent) == words
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (["r.example.com:5000/a/b:v1"], "image (r.example.com:5000/a/b:v1)"),
+        (["a:1", "b:2"], "image (a:1, b:2)"),
+        ([f"a@sha256:{'0123456789abcdef' * 4}"], "image (a@sha256:0123456789ab...)"),
+        (["a", "b", "c", "d"], "image"),
+        (["a:1", "b\nc"], "image"),
+        ([["a:1"]], "image"),
+    ],
+    ids=["of a registry", "two", "by digest", "many", "one with a line break", "a list"],
+)
+def test_images_are_repeated_if_they_are_written_like_one(images: list[Any], words: str) -> None:
+    assert describe("patch", template(*({"image": one} for one in images))) == words
+
+
+WHOLE = {"op": "replace", "path": "/spec/template"}
+
+
+@pytest.mark.parametrize(
+    ("operations", "words"),
+    [
+        ([WHOLE | {"value": template({"image": "a:1"})["spec"]["template"]}], " (image a:1)"),
+        (
+            [WHOLE | {"value": template({"image": "a:1", "args": OFF})["spec"]["template"]}],
+            " (image a:1; args --leader-elect=false)",
+        ),
+        ([WHOLE | {"value": template({"args": ["-v"]})["spec"]["template"]}], ""),
+        ([WHOLE | {"value": "x"}], ""),
+        (
+            [
+                WHOLE | {"value": template({"image": "a:1"})["spec"]["template"]},
+                {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "a:2"},
+            ],
+            ", image (a:2)",
+        ),
+    ],
+    ids=["an image", "and arguments", "neither", "no template", "of which a part is set again"],
+)
+def test_a_rollback_sets_the_whole_template(operations: list[Any], words: str) -> None:
+    assert describe("patch", operations) == f"the whole pod template{words}"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What a write to a Deployment or a StatefulSet sets that changes its pods, as far as a log has the request.
 
 In: the verb, and the object of the request. Out: a clause. A patch says what it sets or removes, whatever that was
-before; a whole object says only what it has. The other values may be secret, and are not repeated.
+before; a whole object says only what it has. Images are repeated, as far as they are written like one, and arguments
+that tell an elector how to elect. The other values may be secret, and are not.
 """
 
 import re
@@ -21,12 +22,18 @@ _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 _PARTS: Final = ("image", "args", "command", "env")
 """What changes the process of a container."""
 _REPLICAS: Final = "/spec/replicas"
+_WHOLE_TEMPLATE: Final = "/spec/template"
+_IMAGE: Final = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._:/-]{0,99})(?:@sha256:(?P<digest>[0-9a-f]{64}))?")
+"""A reference to an image, without the end of a long one. Source: `github.com/distribution/reference`."""
+_SHORT_DIGEST: Final = 12
+"""How many of its digits tell a digest from others, as tools of containers shorten it."""
 _TEMPLATE: Final = "/spec/template/spec/containers"
 _PART: Final = re.compile(
     rf"(?P<whole>{_TEMPLATE}/(?P<index>[0-9]{{1,3}})/(?P<part>image|args|command|env))(?P<below>/.+)?", re.DOTALL
 )
 _NAME: Final = re.compile(r"[a-z0-9-]{1,63}")
 _MAX_ARGUMENTS: Final = 4
+_MAX_IMAGES: Final = 3
 _MAX_REPLICAS: Final = 2**31 - 1
 
 
@@ -81,6 +88,7 @@ class _Operation(Struct, frozen=True):
 
 
 _workloads: Final = msgspec.json.Decoder(_Workload)
+_templates: Final = msgspec.json.Decoder(_Template)
 _operations: Final = msgspec.json.Decoder(list[_Operation])
 
 
@@ -95,7 +103,7 @@ def is_test_alone(verb: str, sent: bytes) -> bool:
 
 
 def describe_workload_change(verb: str, sent: bytes) -> WorkloadChange:
-    """`which set image, args (--leader-elect=false)`; empty if the log does not show it, or nothing of that."""
+    """`which set image (db:1.2), args (--leader-elect=false)`; empty if the log does not show it, or none of that."""
     try:
         if verb == "patch" and sent.lstrip().startswith(b"["):
             return _describe_operations(_operations.decode(sent))
@@ -154,6 +162,8 @@ def _describe_operations(operations: Iterable[_Operation]) -> WorkloadChange:
         touched = [one.path, *([one.source] if one.op == "move" and isinstance(one.source, str) else [])]
         # What was below what is replaced, moved or removed is no longer known.
         values = {path: value for path, value in values.items() if not _is_below(path, touched)}
+        if _WHOLE_TEMPLATE in values and any(path.startswith(f"{_WHOLE_TEMPLATE}/") for path in touched):
+            values[_WHOLE_TEMPLATE] = ""  # it is not as it was set
         if one.op in {"add", "replace"}:
             _note_value(one, number, values)
         elif one.op == "remove":
@@ -179,6 +189,8 @@ def _note_value(operation: _Operation, number: int, values: dict[str, object]) -
     value = msgspec.json.decode(operation.value)
     if operation.path == _REPLICAS and _is_number(value):
         values[_REPLICAS] = value
+    elif operation.path == _WHOLE_TEMPLATE:
+        values[_WHOLE_TEMPLATE] = operation.value
     elif _PART.fullmatch(operation.path):
         is_appended = operation.path.endswith("/-")
         for path in [one for one in values if _is_beside(one, [operation.path]) and not is_appended]:
@@ -205,6 +217,9 @@ def _describe_values(values: dict[str, object]) -> WorkloadChange:
     if _REPLICAS in values:
         count = values[_REPLICAS]
         (removed if count is None else written).append("replicas" if count is None else f"replicas {count}")
+    if _WHOLE_TEMPLATE in values:
+        template = values[_WHOLE_TEMPLATE]
+        written.append(_describe_template(template if isinstance(template, Raw) else Raw(b"null")))
     paths = [(found, value) for path, value in values.items() if (found := _PART.fullmatch(path))]
     for part in _PARTS:
         own = [(found, value) for found, value in paths if found["part"] == part]
@@ -233,8 +248,37 @@ def _name_container(name: object) -> str:
 
 
 def _name_part(part: str, values: Iterable[object]) -> str:
+    if part == "image":
+        images = list(_list_of_images(values))
+        return f"{part} ({', '.join(images)})" if images else part
     election = list(_list_of_election(values)) if part == "args" else []
     return f"{part} ({' '.join(election)})" if election else part
+
+
+def _describe_template(value: Raw) -> str:
+    """`the whole pod template (image shop/db:1.2)`: what of it is new, the log does not show."""
+    try:
+        template = _templates.decode(value)
+    except (ValueError, RecursionError):
+        return "the whole pod template"
+    containers = (template.spec or _PodSpec()).containers or ()
+    images = list(_list_of_images(one.image for one in containers))
+    election = list(_list_of_election(one.args for one in containers))
+    parts = [f"image {', '.join(images)}"] if images else []
+    parts += [f"args {' '.join(election)}"] if election else []
+    return f"the whole pod template ({'; '.join(parts)})" if parts else "the whole pod template"
+
+
+def _list_of_images(values: Iterable[object]) -> Iterator[str]:
+    """Yield the images among values, the digest of each shortened; none if there are many, or one that is no image."""
+    known = list(values)
+    found = [_IMAGE.fullmatch(one) if isinstance(one, str) else None for one in known]
+    if len(found) > _MAX_IMAGES or None in found:
+        return
+    for one in found:
+        assert one is not None
+        digest = one["digest"]
+        yield f"{one['name']}@sha256:{digest[:_SHORT_DIGEST]}..." if digest else one["name"]
 
 
 def _list_of_election(values: Iterable[object]) -> Iterator[str]:

@@ -79,7 +79,7 @@ class SilenceEvidence:
 
     @cached_property
     def end_of_pod(self) -> str:
-        """What a kubelet wrote meanwhile of the end of the holder's pod, or of a container of it, as a clause; or ""."""
+        """What a kubelet wrote meanwhile of the end of the holder's pod, or of a container of it; "" if nothing."""
         return describe_end_of_pod(self.kubelet_writes, self.start, self.end)
 
     @cached_property
