@@ -426,6 +426,29 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
     assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(answer)
 
 
+def test_a_lease_that_is_renewed_too_rarely_to_be_late_shows_that_the_api_server_stored_writes() -> None:
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    node = server.elector("node-1", "kube-node-lease/node-1", retry=10, duration=40)
+    node.take()
+    for _ in range(6):
+        first.lead(10)
+        node.renew()
+    server.wait(10)
+    node.renew()
+    server.wait(7)
+    second.take()
+    server.wait(3)
+    for _ in range(4):
+        node.renew()
+        second.lead(10)
+    output = text(account(follow_log(server), server.now))
+    assert (
+        "Why is not known: 1 other lease was renewed meanwhile, at least every 10 s, so the API server stored writes "
+        "then; no other lease in the input shows whether it was unavailable at other times"
+    ) in output
+
+
 @pytest.mark.parametrize(
     ("is_read", "words"),
     [

@@ -242,6 +242,33 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     assert not OtherLeases().is_known
 
 
+@pytest.mark.parametrize(
+    ("rhythm", "pause", "is_sure"),
+    [(10, 0, True), (16, 0, True), (17, 0, False), (10, 20, False)],
+    ids=["due once", "due just once", "perhaps not due", "it missed one"],
+)
+def test_a_lease_that_was_due_once_was_surely_renewed_unless_it_missed_that(
+    rhythm: int, pause: int, *, is_sure: bool
+) -> None:
+    renewals = Renewals()
+    for number in range(10):
+        renewals.add((rhythm * number + (pause if number > 5 else 0)) * SECOND)
+    start = (5 * rhythm + 1) * SECOND
+    assert renewals.was_late(start, start + 17 * SECOND) is not False
+    assert renewals.find_sure_pace(start, start + 17 * SECOND) == (rhythm * SECOND if is_sure else None)
+
+
+@pytest.mark.parametrize("change", ["claimed", "unseen", "stopped", "began later"])
+def test_a_lease_was_not_surely_renewed_in_a_time_that_is_not_shown(change: str) -> None:
+    renewals = Renewals()
+    for number in range(10):
+        renewals.add(10 * number * SECOND, is_claimed=change == "claimed")
+    start = {"stopped": 91, "began later": -1}.get(change, 51) * SECOND
+    if change == "unseen":
+        renewals.miss(start, start + SECOND)
+    assert renewals.find_sure_pace(start, start + 17 * SECOND) is None
+
+
 def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server = FakeServer()
     a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")

@@ -109,6 +109,8 @@ def compare_renewals(
     nodes = {other.find_node_at(start) for other in (history, *late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
     on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
+    undecided = [other for other, is_late in zip(others, were_late, strict=True) if is_late is None]
+    paces = [pace for other in undecided if (pace := other.renewals.find_sure_pace(start, end)) is not None]
     silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
     return OtherLeases(
         late=len(late),
@@ -124,6 +126,8 @@ def compare_renewals(
         stopped=len(stopped),
         named_stopped=_name_some(stopped),
         held_alike=sum(1 for other in on_time if _is_held_alike(history, other, start, end)),
+        due_once=len(paces),
+        longest_pace=max(paces, default=0),
     )
 
 

@@ -340,6 +340,27 @@ class Renewals(Struct):
         stopped = end - max(start, last) if last < end else 0
         return max(self.measure_silence_within(start, end), stopped - usual) * 2 >= end - start
 
+    def find_sure_pace(self, start: int, end: int) -> int | None:
+        """Return how long the lease went without a renewal between two instants at most, in microseconds.
+
+        None unless it is sure that it was renewed meanwhile: it was renewed before, none of its renewals was missed,
+        and none of its usual intervals is as long as that time. A writer's own clock shows no time of a renewal.
+        """
+        first, last, longest = self.first, self.last, self._longest_interval
+        if longest is None or first is None or last is None or self.is_last_claimed:
+            return None
+        if first >= start or longest >= end - start or last < max(start, end - longest):
+            return None
+        apart = (self.silences, self.lost, self.free, self._early, self.unseen)
+        is_missed = any(one.start < end and start < one.end for kept in apart for one in kept)
+        return None if is_missed else longest
+
+    @property
+    def _longest_interval(self) -> int | None:
+        """The longest interval that was no silence, in microseconds; None if it is not known what is usual."""
+        # Those that are no longer kept were shorter than what is a silence.
+        return max(self.intervals) if self.usual and len(self.intervals) < _KEPT else self.longest_usual
+
     def _has_stopped(self, start: int, end: int) -> bool:
         """Return whether a lease of which few renewals are known had one just before, and none between two instants."""
         longest, last = self.longest_known, self.last
@@ -406,6 +427,10 @@ class OtherLeases(Struct, frozen=True):
     named_back: tuple[tuple[str, str], ...] = ()
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
+    due_once: int = 0
+    """How many were due once only, so that none of these counts tells of them, and were surely renewed meanwhile."""
+    longest_pace: int = 0
+    """The longest time between two renewals of one of these, in microseconds, at most."""
 
     @property
     def is_known(self) -> bool:

@@ -74,7 +74,8 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
         text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
-        return Diagnosis(Blame.UNKNOWN, _describe_candidate_writes(evidence) or WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
+        shown = _describe_rare_renewals(compared) or _describe_candidate_writes(evidence)
+        return Diagnosis(Blame.UNKNOWN, shown or WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
     if compared.most_paused and not is_silent:
         text = (
             f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
@@ -119,6 +120,17 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
         other_name=evidence.other_name,
         silent_node=silent_node,
         named_node=named_node if is_node_silent else "",
+    )
+
+
+def _describe_rare_renewals(compared: OtherLeases) -> str:
+    """Say that leases were renewed meanwhile that are renewed too rarely to be late in that time; "" if none was."""
+    if not compared.due_once:
+        return ""
+    were, each = ("was", "") if compared.due_once == 1 else ("were", " each")
+    return (
+        f"{format_count(compared.due_once, 'other lease')} {were} renewed meanwhile,{each} at least every "
+        f"{format_length(compared.longest_pace)}, so the API server stored writes then; {_OTHERS}"
     )
 
 
