@@ -472,7 +472,25 @@ def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
 def test_a_node_that_was_heard_was_not() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
     assert "For most of that time the log has no answered request for the lease from its pod" in lost.message
-    assert "and so was that of its node" in lost.message
+    assert "2 other leases were renewed on time, among them that of its node" in lost.message
+
+
+def test_a_node_whose_lease_was_due_once_is_told_beside_the_leases_that_were_on_time() -> None:
+    server = FakeServer(nodes={"a": "worker-1", "kubelet": ""})
+    a, other = server.elector("a", "shop/db"), server.elector("c", "shop/other")
+    node = server.elector("worker-1", "kube-node-lease/worker-1", user="system:node:worker-1", duration=40)
+    node.take()
+    for _ in range(8):
+        together(10, a, other)
+        node.renew()
+    together(8, other)
+    node.renew()
+    together(10, other)
+    node.renew()
+    server.elector("b", "shop/db").take()
+    together(4, other)
+    (lost,) = (one for one in account(log(server)).findings if one.check == "leader-lost")
+    assert "the other lease was renewed on time, and so was that of its node" in lost.message
 
 
 def test_users_are_not_called_service_accounts() -> None:

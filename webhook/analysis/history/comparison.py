@@ -106,7 +106,8 @@ def compare_renewals(
     have_stopped = [other.renewals.has_stopped_by(end, until) for other in late]
     stopped = [other for other, has_stopped in zip(late, have_stopped, strict=True) if has_stopped]
     back = [other for other, has_stopped in zip(late, have_stopped, strict=True) if not has_stopped]
-    nodes = {other.find_node_at(start) for other in (history, *late)}
+    own_node = history.find_node_at(start)
+    nodes = {own_node, *(other.find_node_at(start) for other in late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
     on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
     undecided = [other for other, is_late in zip(others, were_late, strict=True) if is_late is None]
@@ -126,6 +127,7 @@ def compare_renewals(
         stopped=len(stopped),
         named_stopped=_name_some(stopped),
         held_alike=sum(1 for other in on_time if _is_held_alike(history, other, start, end)),
+        has_own_node=any((one.namespace, one.name) == (NODE_LEASES, own_node) for one in on_time),
         due_once=len(paces),
         longest_pace=max(paces, default=0),
     )

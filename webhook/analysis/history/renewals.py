@@ -427,6 +427,8 @@ class OtherLeases(Struct, frozen=True):
     named_back: tuple[tuple[str, str], ...] = ()
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
+    has_own_node: bool = False
+    """One of those that were on time is the lease of the node from which the one that was silent was held."""
     due_once: int = 0
     """How many were due once only, so that none of these counts tells of them, and were surely renewed meanwhile."""
     longest_pace: int = 0

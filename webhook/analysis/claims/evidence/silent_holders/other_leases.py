@@ -94,7 +94,7 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     is_node_silent = _is_node_silent(histories, node, start, end)
     of_node = {
         True: f"; for most of it the lease of its node, {format_name(node)}, was not renewed",
-        False: "; the lease of its node was renewed" if compared.late else ", and so was that of its node",
+        False: _describe_renewed_node(compared),
         None: "",
     }[is_node_silent]
     if named_node and is_node_silent is not None:
@@ -121,6 +121,15 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
         silent_node=silent_node,
         named_node=named_node if is_node_silent else "",
     )
+
+
+def _describe_renewed_node(compared: OtherLeases) -> str:
+    """Say that the lease of a holder's node was renewed, as the end of a clause about those that were on time."""
+    if compared.late:
+        return "; the lease of its node was renewed"
+    if not compared.has_own_node:
+        return ", and so was that of its node"
+    return "; it is that of its node" if compared.on_time == 1 else ", among them that of its node"
 
 
 def _describe_rare_renewals(compared: OtherLeases) -> str:
