@@ -303,6 +303,20 @@ def test_hidden_managed_fields_are_noted_once(tmp_path: Path, capsys: pytest.Cap
     assert out.splitlines()[2].split()[:2] == ["shop/db", "live"]
 
 
+@pytest.mark.parametrize("is_renewed", [True, False])
+def test_of_a_lease_that_is_never_renewed_no_clock_is_said_to_date_renewals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_renewed: bool
+) -> None:
+    server = FakeServer()
+    server.elector("b", "shop/mail").lead(20)
+    renewals = {"renewTime": "2026-11-18T11:06:59.000000Z"} if is_renewed else {}
+    server.write("shop/db", {"holderIdentity": "a", **renewals}, "kubectl-create", "alice", "")
+    path = tmp_path / "watch.json"
+    path.write_bytes(server.watch(managed_fields=False))
+    code, _, errors = run(capsys, "shop/db", "--input", str(path))
+    assert (code, "only the holders' own clocks say when they renewed" in errors) == (0, is_renewed)
+
+
 def test_standard_input_is_as_of_the_clock(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(make_lease()).encode())))
     _, out, _ = run(capsys, "shop/checkout", "--input", "-")

@@ -124,9 +124,11 @@ def command(
     histories = _read_history(inputs, cluster, policy, progress)
     as_of = _find_evaluation_time(histories, now, inputs)
     if key is None:
+        _print_hidden_stamps(histories, None)
         _print_all(histories, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
     history = _find_lease(histories, key, inputs, cluster, progress)
+    _print_hidden_stamps(histories, history)
     for item in () if inputs else clusters.list_lease_events(cluster, history.namespace, history.name):
         histories.add(item)
     access = read_access(inputs, cluster, history.namespace) if writers else None
@@ -197,9 +199,13 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
         histories.add(item)
     if not histories.lease_count:
         raise refuse_absence("no lease", inputs, progress, cluster)
-    if histories.hides_stamps:
-        print_message(reading.HIDDEN_STAMPS)
     return histories
+
+
+def _print_hidden_stamps(histories: ClusterHistory, history: LeaseHistory | None) -> None:
+    """Say that only holders' clocks date renewals, unless the one lease that is asked for is never renewed."""
+    if histories.hides_stamps and (history is None or history.is_ever_renewed):
+        print_message(reading.HIDDEN_STAMPS)
 
 
 def _find_lease(

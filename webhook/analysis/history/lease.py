@@ -156,6 +156,12 @@ class LeaseHistory(Struct):
         """For how long no one led between holders, at most, in all; microseconds."""
         return self.vacancy.leaderless
 
+    @property
+    def is_ever_renewed(self) -> bool:
+        """Whether its latest state, or an earlier holder, shows a renewal: a lock that is only created has none."""
+        is_dated = self.lease is None or self.lease.spec.renew_time is not None
+        return is_dated or any(one.processes.renewals for one in self.tenures)
+
     def is_read_unchanged_at(self, at: int) -> bool:
         """Return whether a read shows that its state was still the latest one that is known, at an instant."""
         is_shown_by_read = self.read is not None and self.read.at >= at and not self.read.is_from_cache
