@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import START, FakeServer
-from tests.history.observing import follow_log, follow_watch
+from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.findings import Severity
@@ -151,3 +151,35 @@ def test_in_a_watch_who_takes_and_releases_within_a_second_may_have_done_both() 
 def test_a_log_says_that_the_account_that_wrote_a_holder_in_wrote_it_out() -> None:
     output = text(account(follow_log(mutex()), mutex().now))
     assert "shop/db wrote task-3_1 out of it" in output
+
+
+USER = "system:serviceaccount:shop:db"
+
+
+def create_only(*, freed: bool = True) -> FakeServer:
+    """A job creates the lease with nothing but its name, and deletes it; another one does not get to that."""
+    server = FakeServer()
+    for number in range(2 if freed else 1):
+        if number:
+            server.wait(15)
+            server.delete("shop/db", "shop/db", f"job-{number - 1}")
+            server.wait(15)
+        server.write("shop/db", {"holderIdentity": f"job-{number}"}, "kubectl-create", USER, f"job-{number}")
+    return server
+
+
+def test_a_lock_that_a_watch_shows_without_any_time_is_there_since_its_creation() -> None:
+    server = create_only()
+    server.wait(60)
+    histories = cluster_of(server.watch(managed_fields=False))
+    output = text(account(histories, server.now))
+    assert "the lease was deleted between 11:06:40Z and 11:07:10Z while job-0 held it" in output
+    assert "1970" not in output
+    assert not histories.leases[LEASE].is_ever_renewed
+
+
+def test_a_lease_that_its_holder_renewed_before_it_was_cleared_is_renewed_at_times() -> None:
+    server = FakeServer()
+    server.elector("job-0", "shop/db").lead(10)
+    server.write("shop/db", {"holderIdentity": "job-1"}, "kubectl", "alice", "")
+    assert follow_watch(server).leases[LEASE].is_ever_renewed

@@ -691,7 +691,7 @@ def test_an_event_without_a_time_is_no_write() -> None:
 def test_a_list_after_a_watch_and_one_without_any_time() -> None:
     server = FakeServer()
     server.write("shop/db", {}, "kubectl-create", "admin", "")
-    server.leases["shop/db"]["metadata"]["managedFields"] = []
+    server.leases["shop/db"]["metadata"] |= {"managedFields": [], "creationTimestamp": None}
     histories = cluster_of(server.watch() + server.dump())
     assert (histories.bounds.until, histories.has_managed_fields) == (None, True)
 

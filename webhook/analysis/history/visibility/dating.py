@@ -43,10 +43,12 @@ def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Writ
     is_one_clock = known.path == seen.place.path and not (bounds.is_skewed_within or is_of_watch)
     skew = 0 if is_one_clock else bounds.skew
     moment = _find_moment(seen, known, bounds)
-    at = min(moment or known.at or 0, bounds.latest)
+    created = _find_creation(seen)
+    at = min(moment or max(known.at or 0, created), bounds.latest)
     is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
     if moment is None or (seen.is_stamp_old and not is_logged):
-        dating, earliest, latest = Dating.ORDER, 0 if known.write.is_claimed else known.write.earliest, None
+        earliest = 0 if known.write.is_claimed else known.write.earliest
+        dating, earliest, latest = Dating.ORDER, max(earliest, min(created, bounds.latest) - skew), None
     elif is_logged:
         dating, earliest, latest = Dating.LOG, at - seen.took - skew, at + skew
     elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
@@ -81,6 +83,12 @@ def date_state_before(moment: int | None, at: int, skew: int) -> Write:
         return Write(at, at, None, Dating.ORDER, skew=skew)
     second = truncate_to_seconds(moment)
     return Write(moment, second, second + SECOND, Dating.STAMP)
+
+
+def _find_creation(seen: Observation) -> int:
+    """Return when the lease was created, before which no state of it was written; 0 if it does not say."""
+    shown = seen.object.metadata.creation_timestamp if isinstance(seen.object, Lease) else None
+    return parse_stamp(shown) or 0
 
 
 def _find_moment(seen: Observation, known: KnownState, bounds: Bounds) -> int | None:
