@@ -58,7 +58,11 @@ class Contest(Struct, frozen=True):
         if not self.is_by_holders:
             return _UNKNOWN
         number = len(self._own)
-        return "" if number == len(self.tenures) else f"; the input shows of {number} of these who wrote them: the new holder itself"
+        return (
+            ""
+            if number == len(self.tenures)
+            else f"; the input shows of {number} of these who wrote them: the new holder itself"
+        )
 
     @property
     def is_as_asked(self) -> bool:

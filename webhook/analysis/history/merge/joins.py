@@ -1,7 +1,7 @@
 """Requests of a log, joined with the states of a watch that they made."""
 
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
@@ -82,12 +82,12 @@ def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -
     replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
     updates = [one for one in others if one.is_stored_write and _is_unanswered(one.observation)]
     times = Counter(one.observation.replaces for one in updates)
-    made = _find_only_changes(updates)
+    changes = _find_only_changes(updates)
     for update in updates:
         named = update.observation.replaces
-        if named in replaced or made.get(named, update) is not update:
+        if named in replaced or changes.get(named, update) is not update:
             update.item = replace(update.observation, object=None, is_beside_spec=True)
-        elif times[named] > 1 and named not in made:
+        elif times[named] > 1 and named not in changes:
             update.item = replace(update.observation, object=None, may_change_nothing=True)
     for patch in others:
         if patch.is_stored_write and _has_patched_nothing(patch, states):
