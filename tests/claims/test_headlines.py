@@ -238,7 +238,7 @@ def written_in(*, is_renewed: bool, writer: str = "mallory", pod: str = "", wait
         (
             written_in(is_renewed=False, writer="system:serviceaccount:shop:db", pod="db-1"),
             "20 s before db-1_1 took the expired lease at 11:07:20Z.",
-            "db-1_1 holds it since 11:07:20Z, renewed 6 s ago",
+            "db-1_1 holds it since 11:07:20Z, taken 6 s ago and not renewed since",
         ),
     ],
     ids=["renewed since", "not renewed", "by its own pod"],

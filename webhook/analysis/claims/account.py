@@ -17,7 +17,7 @@ from webhook.analysis.claims.evidence.silent_holders.silent_together import Sile
 from webhook.analysis.claims.evidence.silent_holders.write_pauses import WritePause
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.history.audit_log.refusal import Refusal
-from webhook.analysis.history.holders.tenure import Tenure, find_first_under_name
+from webhook.analysis.history.holders.tenure import Handover, Tenure, find_first_under_name
 from webhook.analysis.history.last_renewal import find_last_renewal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
@@ -95,6 +95,17 @@ class Account(Struct, frozen=True):
     def first_tenure(self) -> Tenure | None:
         """The tenure since which it is held under its present name, by one pod or by several after one another."""
         return find_first_under_name(self.history.tenures) if self.tenure is not None else None
+
+    @property
+    def is_taken_only(self) -> bool:
+        """True if the input shows how its holder came to hold it, and that nobody has renewed it since."""
+        tenure, is_cut = self.tenure, self.is_partial or self.coverage.lacks_requests
+        if is_cut or self.history.read is not None:
+            return False  # what the input lacks may be renewals
+        if tenure is None or tenure.is_stand_in or tenure.began in {Handover.SEEN, Handover.REPLACED}:
+            return False
+        is_unrenewed = not (tenure.processes.renewals or tenure.processes.others or tenure.renewed_by_other)
+        return is_unrenewed and (self.last_renewal is None or self.last_renewal <= tenure.since + SECOND)
 
     @property
     def known_holder(self) -> str:

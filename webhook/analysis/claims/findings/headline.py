@@ -216,10 +216,14 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
     if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.renewed_by_other:
         renewed = f", written in{describe_by_writer(tenure.processes.taken_by)}, and not renewed since"
+    elif is_past and account.is_taken_only:
+        renewed = f", {'named' if tenure and tenure.is_chosen else 'taken'}{_describe_since(account.last_renewal, now)}"
+        renewed += " and not renewed since"
     if tenure and tenure.asked_holder:
         return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked_holder)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
-    return f"{holder} holds it{since}{renewed}"
+    ended = account.pods.end_of_holder
+    return f"{holder} holds it{since}{renewed}{f'; {ended}' if ended else ''}"
 
 
 def is_silence_in_headline(account: "Account") -> bool:

@@ -1,5 +1,6 @@
 """Advice about a lease: one or two sentences, and a command that fits the cause."""
 
+import re
 from typing import Final
 
 from msgspec.structs import replace
@@ -55,6 +56,8 @@ from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name
 
+_RENEWED: Final = re.compile(r"\b(It|The lease) is held and renewed\b")
+"""What an advice says of most leases that have not expired; some were taken, and not renewed yet."""
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 
@@ -62,6 +65,8 @@ RISKS: Final = frozenset({"timing-tight"})
 def advise(account: Account) -> Advice:
     """Return what a person on call should do about a lease: nothing that the input was already read for."""
     advice, history = _advise(account), account.history
+    if account.is_taken_only:
+        advice = replace(advice, sentence=_RENEWED.sub(r"\1 is held", advice.sentence, count=1))
     if history.is_mixed:
         return advice
     if account.election.vain is not None:

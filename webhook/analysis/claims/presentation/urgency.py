@@ -19,7 +19,11 @@ _HELD: Final = "Held and renewed now. "
 _RENEWED: Final = "Renewed now. "
 """Start of an advice about a heartbeat that names no holder."""
 _HELD_UNTIL_LATER: Final = "Held now. "
-"""Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
+"""Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding.
+
+Or where the holder has only taken the lease so far.
+"""
+_HELD_BY_ENDED: Final = "Held now, but a container of its holder's pod has ended since its last write. "
 _STATES: Final = ("It is held", "It is renewed", "The lease is held")
 """Openings of advice that already states whether the lease is held."""
 
@@ -28,7 +32,7 @@ def advise_with_urgency(account: Account) -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
     advice, start = advise(account), _find_start(account)
     sentence = advice.sentence
-    is_state = start in {_HELD, _RENEWED, _HELD_UNTIL_LATER}
+    is_state = start in {_HELD, _RENEWED, _HELD_UNTIL_LATER, _HELD_BY_ENDED}
     # What to look at first may stand before that.
     is_said_later = is_state and any(f". {one}" in sentence for one in _STATES)
     if not start or sentence.startswith(_STATES) or is_said_later:
@@ -64,4 +68,6 @@ def _find_start(account: Account) -> str:
     is_due = account.now - (renewals.last or 0) > 2 * (renewals.usual or SECOND) + SECOND
     if account.is_nameless:
         return "" if is_due else _RENEWED
-    return _HELD_UNTIL_LATER if is_due else _HELD
+    if account.pods.end_of_holder:
+        return _HELD_BY_ENDED
+    return _HELD_UNTIL_LATER if is_due or account.is_taken_only else _HELD

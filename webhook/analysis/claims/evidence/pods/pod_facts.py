@@ -16,6 +16,7 @@ from webhook.analysis.claims.evidence.pods.idle_holders import (
     find_idle_times,
     find_last_work,
 )
+from webhook.analysis.claims.evidence.pods.pod_statuses import describe_end_of_holder
 from webhook.analysis.claims.evidence.pods.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.claims.evidence.pods.work_of_both import WorkAfterRelease, find_work_after_releases
 from webhook.analysis.claims.evidence.silent_holders.failing_requests import FailingRun, find_failing_requests
@@ -35,6 +36,8 @@ class PodFacts(Struct, frozen=True):
     """Deletions of the pods of its holders."""
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
+    end_of_holder: str = ""
+    """A clause about the end of a container of the present holder's pod since its last write; "" if none is shown."""
     bound_again: int | None = None
     """The time at which the next pod of the same name got a node, if that pod has not asked for the lease since."""
     ends_of_replaced: Mapping[int, str] = NO_ENDS
@@ -70,6 +73,7 @@ def find_pod_facts(
     found = PodFacts(
         deletions=tuple(find_holder_pod_deletions(histories, history, now)),
         gone=gone.describe_with_doubt(now) if gone is not None else "",
+        end_of_holder=describe_end_of_holder(histories, tenure, now) if tenure is not None else "",
         bound_again=_find_bound_again(histories, history, gone) if gone is not None else None,
         ends_of_replaced=_find_ends_of_replaced(histories, history) or NO_ENDS,
         events=list_pod_events(histories, history, refused, now),

@@ -79,6 +79,14 @@ def describe_end_of_pod(found: Sequence[PodRequest], start: int, now: int) -> st
     return f"the kubelet of node {name_node(first)} wrote at {format_clock(first.at, now)} of {pod}: {ending}"
 
 
+def describe_end_of_holder(histories: ClusterHistory, tenure: Tenure, now: int) -> str:
+    """Say, as a clause, what a kubelet wrote of the end of a holder's pod after its last write; "" if nothing."""
+    start = tenure.last_of_identity
+    found = find_kubelet_writes(histories, tenure, start, now)
+    # A time of the second of that write may be before it.
+    return describe_end_of_pod(found, start + _ROUNDING, now)
+
+
 def describe_ends(found: Sequence[PodRequest], start: int, now: int) -> str:
     """Say which containers ended since an instant, the latest, as kubelets wrote; "" if none did.
 

@@ -11,9 +11,12 @@ from webhook.analysis.claims.advice.on_writers import (
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     advise_on_log_of_writer,
+    find_pod,
     make_command_for_audit_log,
     make_command_for_node,
     make_command_for_nodes_of_pods,
+    make_command_for_pod,
+    make_command_for_previous_log,
 )
 from webhook.analysis.claims.evidence.coordination.unanswered_pings import UnansweredPing
 from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
@@ -78,7 +81,8 @@ def advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     """Return what to check while a lease is held and renewed."""
     history = account.history
     changes = find_frequent_changes(history.tenures, account.now)
-    odd = _advise_on_edit(account) or (_advise_after_changes(account, status, changes) if changes else None)
+    ended = _advise_on_ended_container(account)
+    odd = ended or _advise_on_edit(account) or (_advise_after_changes(account, status, changes) if changes else None)
     if (advice := odd or _advise_on_deleted_home(account) or advise_on_work(account)) is not None:
         return advice
     if account.election.candidate_events:
@@ -101,6 +105,18 @@ def advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if find_unanswered_ping(account) is not None:
         return Advice("It is held and renewed.")  # the candidate is the next step
     return Advice(_WORK_UNKNOWN)
+
+
+def _advise_on_ended_container(account: Account) -> Advice | None:
+    """Return how to see why a container of the holder's pod ended after its last write; None if none is known to."""
+    tenure = account.tenure
+    if tenure is None or not account.pods.end_of_holder:
+        return None
+    pod = find_pod(account.history, tenure.holder, tenure)
+    if not pod.name:
+        return None
+    sentence = "It is held, but a container of its holder's pod has ended since its last write. See why:"
+    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_command_for_previous_log(pod)}", pod.names)
 
 
 def _advise_on_edit(account: Account) -> Advice | None:
