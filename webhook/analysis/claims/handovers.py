@@ -152,15 +152,15 @@ def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     return next((one for one in edits if before.since <= one.at <= after.since), None)
 
 
-def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
-    """Return the latest changes of the holder, if they are many: at each moment such a lease looks well.
+def find_frequent_changes(tenures: Iterable[Tenure], now: int, least: int = FREQUENT) -> FrequentChanges | None:
+    """Return the latest changes of the holder, if they are `least` or more: at each moment such a lease looks well.
 
     A process that changes its name goes on, and one that takes a lease again under its name changes no holder.
     """
     known = list(tenures)
     led = [one for before, one in with_previous(known) if before is None or not _goes_on(known, one, before)]
     changes = [one for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
-    if len(changes) < FREQUENT:
+    if len(changes) < least:
         return None
     is_by_others = all(one.is_after_another for one in changes)
     return FrequentChanges(len(changes), changes[0].since, is_by_others=is_by_others)

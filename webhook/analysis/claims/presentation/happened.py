@@ -1,6 +1,6 @@
 """The events of a lease, as lines in the order of time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -9,6 +9,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.evidence.pods.loops import find_loop
+from webhook.analysis.claims.evidence.pods.rollouts import describe_templates
 from webhook.analysis.claims.evidence.writers.manager_runs import describe_manager_run, find_manager_run
 from webhook.analysis.claims.evidence.writers.nameless_renewals import (
     describe_nameless_renewals,
@@ -24,6 +25,8 @@ from webhook.analysis.claims.handover_clauses import (
     describe_edit,
     describe_renewals_of_another,
 )
+from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes
+from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.claims.presentation.events.edits import list_added_owners, list_edits
 from webhook.analysis.claims.presentation.events.event import PAIR, Event, get_time
 from webhook.analysis.claims.presentation.events.handovers import (
@@ -54,7 +57,7 @@ from webhook.analysis.claims.presentation.events.writes import (
 from webhook.analysis.claims.presentation.text import Line
 from webhook.analysis.claims.words import format_clock, format_count
 from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import format_length
@@ -62,6 +65,9 @@ from webhook.kubernetes.times import format_length
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
+_MIN_CHANGES: Final = 3
+"""Changes of the holder within a few minutes: of fewer, the last one says enough."""
+_CHANGED: Final = "holder changed"
 _MAX_RELATED: Final = 4
 """Writes to other objects than the lease: the cause of an incident is often an earlier one than what ended it."""
 
@@ -122,6 +128,10 @@ def list_latest(account: Account) -> Iterator[Line]:
     related = list_related_writes(account, are_latest=True)
     # What came first may be the cause of the rest.
     shown += [*related[:-_MAX_RELATED][:1], *related[-_MAX_RELATED:]]
+    if left_out := related[1:-_MAX_RELATED]:
+        until = f" until {format_clock(left_out[-1][0], account.now)}" if len(left_out) > 1 else ""
+        more = format_count(len(left_out), "more write")
+        shown.append((left_out[0][0], f"{more} to what its holders depend on{until}: --verbose has them"))
     # Of a lease that no one holds, those of the last two say that the next one went, too.
     last_deletions = _MAX_LATEST if account.state is LeaseState.RELEASED else 1
     shown += [] if is_cause else list_pod_deletions(account)[-last_deletions:]
@@ -154,11 +164,38 @@ def list_latest(account: Account) -> Iterator[Line]:
         shown += list_writing_in(history)[-_MAX_LATEST:]
         shown += [describe_set_back(one, one.set_back) for one in [*history.tenures][-2:] if one.set_back is not None]
         shown += find_last_handover(account)
+    shown += _list_changes(account, shown)
     # That a lease is new explains one that is well.
     shown += [] if any(is_loud(one) for one in account.findings) else list_creation(history)
     shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=get_time):
         yield Line(format_clock(at, account.now), text)
+
+
+def _list_changes(account: Account, shown: Sequence[Event]) -> list[Event]:
+    """Return how often the holder changed lately, unless the advice or another event says it."""
+    history = account.history
+    changes = find_frequent_changes(history.tenures, account.now, least=_MIN_CHANGES)
+    is_told = changes is None or changes.text in advise(account).sentence
+    is_told |= any(_CHANGED in text for _, text in shown) or find_loop(history.tenures, account.now) is not None
+    if changes is None or is_told or any(one.check == "lease-contended" for one in account.findings):
+        return []
+    pods = describe_templates(list(history.tenures), changes.since, changes.count)
+    return [(changes.since, f"{changes.text} since then{_describe_how(history, changes)}{pods and f'; {pods}'}")]
+
+
+def _describe_how(history: LeaseHistory, changes: FrequentChanges) -> str:
+    """Say that it was free each time, or had expired, as the end of a clause; "" if neither, or not known."""
+    pairs = [(a, b) for a, b in with_previous(history.tenures) if a is not None and b.since >= changes.since]
+    if len(pairs) != changes.count or any(after.beginning.write.is_claimed for _, after in pairs):
+        return ""
+    released = sum(1 for before, after in pairs if after.began is Handover.RELEASED and before.removal.is_own is True)
+    expired = sum(1 for _, after in pairs if after.began is Handover.EXPIRED)
+    if released + expired != len(pairs):
+        return ""
+    if not (released and expired):
+        return ", each time after a release" if released else ", each time after it had expired"
+    return f", {format_count(released, 'time')} after a release, {format_count(expired, 'time')} after it had expired"
 
 
 def _list_failing(account: Account) -> list[Event]:

@@ -1,12 +1,11 @@
 """What rolls holders out again and again: who updates their workload, and pods of another template each time."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from webhook.analysis.claims.words import describe_writer, format_name
+from webhook.analysis.claims.words import describe_user, describe_writer, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import RelatedWrite
 from webhook.analysis.inputs.related_writes import WORKLOADS
@@ -22,17 +21,23 @@ _OF_REPLICA_SET: Final = re.compile(rf"(.+)-({GENERATED}{{1,10}})-{GENERATED}{{5
 
 def describe_updates(writes: Iterable[RelatedWrite], since: int) -> str:
     """`Deployment shop/db was updated 9 times by shop/reloader`, since shortly before an instant; "" if nobody did."""
-    found = Counter(
-        (one.kind, one.namespace, one.name, describe_writer(one.writer))
-        for one in writes
-        if one.kind in WORKLOADS and one.verb == "updated" and one.at >= since - _BEFORE
-    )
-    if not found:
+    found: dict[tuple[str, str, str, str], list[RelatedWrite]] = {}
+    for one in writes:
+        if one.kind in WORKLOADS and one.verb == "updated" and one.at >= since - _BEFORE:
+            found.setdefault((one.kind, one.namespace, one.name, describe_user(one.writer)), []).append(one)
+    most = max(found.items(), key=lambda item: len(item[1]), default=None)
+    if most is None or len(most[1]) < _MIN_TIMES:
         return ""
-    (kind, namespace, name, who), times = found.most_common(1)[0]
-    if times < _MIN_TIMES:
-        return ""
-    return f"{kind} {format_name(f'{namespace}/{name}')} was updated {times} times by {who}"
+    (kind, namespace, name, _), group = most
+    who = describe_makers(group)
+    return f"{kind} {format_name(f'{namespace}/{name}')} was updated {len(group)} times by {who}"
+
+
+def describe_makers(writes: Sequence[RelatedWrite]) -> str:
+    """Return who made writes of one user: from which pod, or from how many."""
+    pods = list(dict.fromkeys(one.writer.pod for one in writes if one.writer.pod))
+    user = describe_user(writes[0].writer)
+    return f"{user} from {len(pods)} pods" if len(pods) > 1 else describe_writer(writes[0].writer)
 
 
 def describe_templates(tenures: Sequence[Tenure], since: int, count: int) -> str:

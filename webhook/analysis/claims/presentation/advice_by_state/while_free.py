@@ -9,8 +9,10 @@ from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.evidence.contenders.askers import Askers
 from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
+from webhook.analysis.claims.evidence.pods.rollouts import describe_templates, describe_updates
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.handovers import (
+    find_frequent_changes,
     is_used_as_lock,
 )
 from webhook.analysis.claims.presentation.advice_by_state.on_elections import (
@@ -18,6 +20,7 @@ from webhook.analysis.claims.presentation.advice_by_state.on_elections import (
     advise_on_lock,
     advise_on_loop,
 )
+from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, format_length
@@ -59,7 +62,24 @@ def advise_while_free(account: Account) -> Advice:
         return Advice(sentence, f"{where} get pods,events")
     if is_lock:
         return advise_on_lock(history, "No one holds it now. It was")
-    return Advice("A replica that runs, and may write it, can take the lease at once:", f"{where} get pods")
+    return _advise_on_rollouts(account) or Advice(
+        "A replica that runs, and may write it, can take the lease at once:", f"{where} get pods"
+    )
+
+
+def _advise_on_rollouts(account: Account) -> Advice | None:
+    """Return where to look if its holders were replaced again and again as in rollouts; None if not."""
+    history = account.history
+    changes = find_frequent_changes(history.tenures, account.now)
+    if changes is None:
+        return None
+    updates = describe_updates(account.related_writes, changes.since)
+    why = updates or describe_templates(list(history.tenures), changes.since, changes.count)
+    if not why:
+        return None
+    sentence = f"No one holds it now, and {changes.text} since {format_clock(changes.since, account.now)}; {why}."
+    command = f"{make_kubectl_prefix(history.namespace)} get replicasets,events"
+    return Advice(f"{sentence} See what rolls its holders out again and again:", command)
 
 
 def _measure_vacancy(account: Account) -> int | None:

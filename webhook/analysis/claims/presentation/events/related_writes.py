@@ -1,7 +1,10 @@
 """Writes to other objects than the lease that concern its holders."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
+
+from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.evidence.writers.related_writes import (
@@ -12,8 +15,9 @@ from webhook.analysis.claims.evidence.writers.related_writes import (
     is_new,
 )
 from webhook.analysis.claims.presentation.events.event import PAIR, Event, get_time, group_by_tenure
-from webhook.analysis.claims.words import format_clock
-from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.claims.words import describe_user, format_clock
+from webhook.analysis.inputs.items import RelatedWrite, Writer
+from webhook.analysis.inputs.related_writes import WORKLOADS
 from webhook.findings import ReportFinding, Severity
 
 _MANY: Final = 4
@@ -51,7 +55,7 @@ def list_related_writes(account: Account, *, are_latest: bool = False) -> list[E
     )
     groups = group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
     if are_latest:
-        groups = _join_repeated(groups)
+        groups = _join_writes_of_pods(_join_repeated(groups))
     # The first of two may be the cause, and the last one its cure.
     groups = [
         part for group in groups for part in ([[one] for one in group] if _is_change_and_return(group) else [group])
@@ -59,7 +63,7 @@ def list_related_writes(account: Account, *, are_latest: bool = False) -> list[E
     lines = [
         (
             group[0].at,
-            describe_related_write(group[0], _count_times(group, account.now)) + _describe_effect(account, group),
+            _describe_group(account, group) + _describe_effect(account, group),
         )
         for group in groups
     ]
@@ -89,6 +93,55 @@ def _join_repeated(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWri
     often = [group for group in by_text.values() if len(group) >= _MANY]
     known = {describe_related_write(group[0]) for group in often}
     return [*(group for group in groups if describe_related_write(group[0]) not in known), *often]
+
+
+def _join_writes_of_pods(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWrite]]:
+    """Return the groups, with those in one in which several pods of one account updated one workload."""
+    by_account: dict[tuple[str, str, str, str], list[RelatedWrite]] = {}
+    for write in (one for group in groups for one in group):
+        if write.kind in WORKLOADS and write.verb == "updated" and write.writer.pod:
+            key = write.kind, write.namespace, write.name, describe_user(write.writer)
+            by_account.setdefault(key, []).append(write)
+    joined = [sorted(one, key=_get_at) for one in by_account.values() if len(one) >= _MANY and _is_of_several_pods(one)]
+    known = {id(write) for group in joined for write in group}
+    return [*([one for one in group if id(one) not in known] for group in groups if id(group[0]) not in known), *joined]
+
+
+def _is_of_several_pods(group: Sequence[RelatedWrite]) -> bool:
+    return len({one.writer.pod for one in group}) > 1
+
+
+def _get_at(write: RelatedWrite) -> int:
+    return write.at
+
+
+def _describe_group(account: Account, group: Sequence[RelatedWrite]) -> str:
+    """Describe writes that are alike, or those of several pods to one workload."""
+    times = _count_times(group, account.now)
+    if not _is_of_several_pods(group):
+        return describe_related_write(group[0], times)
+    account_alone = Writer(group[0].writer.user, impersonator=group[0].writer.impersonator)
+    alone = describe_related_write(replace(group[0], writer=account_alone, change=""), times)
+    tenures = [account.history.find_tenure_at(one.at) for one in group]
+    are_holders = all(
+        tenure is not None and (tenure.until is None or one.at <= tenure.until) and tenure.is_by(one.writer) is True
+        for tenure, one in zip(tenures, group, strict=True)
+    )
+    pods = len({one.writer.pod for one in group})
+    held = ", each of which held it then" if are_holders else ""
+    return f"{alone} from {pods} pods{held}{_describe_changes([one.change for one in group])}"
+
+
+def _describe_changes(changes: Sequence[str]) -> str:
+    """Say what several writes set, as the end of a clause: all the same, or two things in turn; else the last."""
+    known = [one.removeprefix("which ") for one in changes]
+    if not all(known):
+        return ""
+    if len(set(known)) == 1:
+        return f", which {known[0]} each time"
+    if len(set(known)) == PAIR and all(before != after for before, after in pairwise(known)):
+        return f": the first update {known[0]}, the second {known[1]}, and so on in turn"
+    return f": the last {known[-1]}"
 
 
 def _count_times(group: Sequence[RelatedWrite], now: int) -> str:
