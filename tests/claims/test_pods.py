@@ -5,12 +5,14 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.factories import Document, Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import follow_log, follow_metadata
+from tests.history.observing import advise, follow_log, follow_metadata
 from tests.history.test_refusal import RIGHTS
 from tests.inputs.test_pod_requests import pod_event, status_event
 from tests.inputs.test_related_writes import write_event
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.happened import list_latest
-from webhook.kubernetes.times import format_micro_time
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 REFUSED = "pods could not be created"
 PENDING = "system:kube-scheduler wrote the status of pod db-7d9c6b5f4-xk2pq"
@@ -649,3 +651,38 @@ def test_a_holder_whose_pod_asked_before_a_container_ended_did_not_renew() -> No
     together(10, *others)
     server.elector("db-1", "shop/db").take()
     assert "Its pod made at least 2 requests for the lease, none of which renewed it; " in explain(server)
+
+
+def take_and_end(*, after: float, is_renewed: bool = False) -> Account:
+    """Have a pod take an expired lease, and its kubelet write that a container ended so many seconds after that."""
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    together(18, mail, cart)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    finished = format_time(int(server.now + after * SECOND))
+    together(2, mail, cart)
+    log_status(server, "db-1", *say(end({"exitCode": 2, "finishedAt": finished})))
+    if is_renewed:
+        together(4, follower, mail, cart)
+    return account(follow_log(server), server.now)
+
+
+def test_the_end_of_a_container_after_the_holder_took_the_lease_is_in_the_headline() -> None:
+    found = take_and_end(after=1)
+    headline = make_headline(found)
+    assert "taken" in headline
+    assert " ago and not renewed since; the kubelet of node worker-1 wrote at" in headline
+    assert "container db ended (exit code 2)" in headline
+    assert "held and renewed" not in advise(found).casefold()
+
+
+def test_a_container_that_ended_before_the_holder_took_the_lease_says_nothing_of_it() -> None:
+    headline = make_headline(take_and_end(after=-4))
+    assert headline.endswith("and not renewed since")
+
+
+def test_a_holder_that_renewed_after_a_container_had_ended_goes_on() -> None:
+    headline = make_headline(take_and_end(after=1, is_renewed=True))
+    assert "ended" not in headline
+    assert ", renewed" in headline

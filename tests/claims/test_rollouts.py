@@ -9,6 +9,7 @@ from tests.claims.test_related_writes import BY_BOB, log_write
 from tests.factories import put
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata, follow_watch
+from webhook.analysis.claims.presentation.happened import list_latest
 
 UPDATED = "; Deployment shop/db was updated 4 times by alice@example.org: kubectl -n shop get pods,events"
 ROLLED = ", by their names, 4 times to a pod of another ReplicaSet, as in a rollout: kubectl -n shop get replicasets"
@@ -72,3 +73,57 @@ def test_other_names_show_no_rollout(pods: Sequence[str]) -> None:
     advice = advise(account(follow_watch(server), server.now))
     assert "its holder changed" in advice
     assert "as in a rollout" not in advice
+
+
+def roll_itself(images: Sequence[str], *, pods: Sequence[str] = NEW) -> FakeServer:
+    """Have leaders set another image of their own Deployment, each of which then releases the lease."""
+    server, _ = shop()
+    for pod, image in zip(pods, images, strict=False):
+        leader = server.elector(pod, "shop/db", pod=pod)
+        leader.lead(10)
+        user = {"username": leader.user, "extra": {"authentication.kubernetes.io/pod-name": [pod]}}
+        patch = {"spec": {"template": {"spec": {"containers": [{"name": "db", "image": image}]}}}}
+        tweaks = put("user", user), put("level", "Request"), put("requestObject", patch)
+        log_write(server, "deployments", "apps", put("verb", "patch"), *tweaks)
+        leader.release()
+        server.wait(1)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("images", "said"),
+    [
+        ("ababa", ": the first update set image (a), the second set image (b), and so on in turn"),
+        ("aaaaa", ", which set image (a) each time"),
+        ("abcda", ": the last set image (a)"),
+    ],
+)
+def test_updates_by_leaders_of_their_own_workload_are_one_line(images: str, said: str) -> None:
+    server = roll_itself(images)
+    found = account(follow_log(server), server.now)
+    (line,) = [one.text for one in list_latest(found) if one.text.startswith("Deployment")]
+    assert "was updated 5 times until" in line
+    assert line.endswith(f"from 5 pods, each of which held it then{said}")
+
+
+def test_of_a_lease_that_is_free_the_changes_of_its_holder_are_counted_in_a_log_and_in_a_watch() -> None:
+    server = roll_itself("ababa")
+    by_log, by_watch = (account(follow(server), server.now) for follow in (follow_log, follow_watch))
+    assert "No one holds it now, and its holder changed 4 times since" in advise(by_log)
+    assert "Deployment shop/db was updated 5 times by" in advise(by_log)
+    assert "No one holds it now, and its holder changed 4 times since" in advise(by_watch)
+    assert "4 times to a pod of another ReplicaSet, as in a rollout" in advise(by_watch)
+
+
+def test_writes_that_are_left_out_are_counted() -> None:
+    server, (db, *_) = shop()
+    db.pod = NEW[0]
+    db.lead(20)
+    for number in range(7):
+        log_write(server, "deployments", "apps", put("verb", "patch"), put("user.username", f"user-{number}"))
+        server.wait(1)
+    db.release()
+    server.wait(1)
+    server.elector(NEW[1], "shop/db", pod=NEW[1]).lead(4)
+    lines = [one.text for one in list_latest(account(follow_log(server), server.now))]
+    assert any(one.startswith("2 more writes to what its holders depend on until") for one in lines)
