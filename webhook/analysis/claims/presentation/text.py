@@ -162,6 +162,8 @@ def _list_holding(account: Account) -> Iterator[Line]:
         held, renewed = "Held before", "Renewed before"
     elif _is_lock(account):
         renewed = "Written"
+    elif status and account.is_taken_only:
+        renewed = "Last written"
     if account.holder:
         yield Line(held, f"{format_name(account.holder)}{_format_since(account)}")
     if account.last_renewal is not None:
