@@ -537,7 +537,7 @@ def test_a_clock_that_is_off_is_reported() -> None:
         (
             {"leaseDurationSeconds": None, "renewTime": None},
             LeaseState.UNKNOWN,
-            "db-0_1 holds it, but the lease does not say",
+            "db-0_1 holds it; it has no duration and no renewTime",
         ),
         (
             {"holderIdentity": None, "renewTime": None, "acquireTime": None, "leaseTransitions": None},

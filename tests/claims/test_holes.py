@@ -352,7 +352,7 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_resto
     server, db, _, _ = shop()
     histories = follow_log(server)
     history = histories.leases[LEASE]
-    history.mark_hidden(server.now)
+    history.mark_hidden(server.now, server.now)
     if is_restored:
         history.mark_store_restored(server.now)
     server.wait(20)
@@ -368,7 +368,7 @@ def test_a_status_that_was_asked_for_is_not_known_once_the_lease_is_out_of_sight
     history = follow_log(server).leases[LEASE]
     known = history.find_status(server.now)
     assert known is not None
-    history.mark_hidden(server.now)
+    history.mark_hidden(server.now, server.now)
     assert history.find_status(server.now) is None
     history.mark_visible(server.now)
     assert history.find_status(server.now) == known

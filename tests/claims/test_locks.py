@@ -156,13 +156,13 @@ def test_a_log_says_that_the_account_that_wrote_a_holder_in_wrote_it_out() -> No
 USER = "system:serviceaccount:shop:db"
 
 
-def create_only(*, freed: bool = True) -> FakeServer:
+def create_only() -> FakeServer:
     """A job creates the lease with nothing but its name, and deletes it; another one does not get to that."""
     server = FakeServer()
-    for number in range(2 if freed else 1):
+    for number in range(2):
         if number:
             server.wait(15)
-            server.delete("shop/db", "shop/db", f"job-{number - 1}")
+            server.delete("shop/db", USER, f"job-{number - 1}")
             server.wait(15)
         server.write("shop/db", {"holderIdentity": f"job-{number}"}, "kubectl-create", USER, f"job-{number}")
     return server
@@ -183,3 +183,63 @@ def test_a_lease_that_its_holder_renewed_before_it_was_cleared_is_renewed_at_tim
     server.elector("job-0", "shop/db").lead(10)
     server.write("shop/db", {"holderIdentity": "job-1"}, "kubectl", "alice", "")
     assert follow_watch(server).leases[LEASE].is_ever_renewed
+
+
+EXISTS = 'leases.coordination.k8s.io "db" already exists'
+
+
+def left_behind(*, message: str = EXISTS, tries: int = 4, hole: float = 0) -> FakeServer:
+    """The second job does not delete the lease, and two others try to create it in turn."""
+    server = create_only()
+    mail = server.elector("mail-0", "shop/mail")
+    mail.lead(40)
+    server.wait(hole)
+    for number in range(tries):
+        server.log_request("shop/db", "create", USER, f"job-{2 + number % 2}", {"message": message}, code=409)
+        mail.lead(4)
+    return server
+
+
+def test_who_is_refused_to_create_a_lock_is_told() -> None:
+    server = left_behind()
+    output = text(account(follow_log(server), server.now))
+    said = "job-2 and job-3 tried to create it, 4 times until 11:08:02Z, and were refused (409), as it existed"
+    assert said in output
+    assert "job-1 holds it; it has no duration and no renewTime, so it does not run out by itself" in output
+    assert "See whether the pod of its holder still runs, and delete the lease only if it has ended:" in output
+
+
+def test_a_single_creation_that_is_refused_is_told_of_a_lock() -> None:
+    server = left_behind(tries=1)
+    said = "job-2 tried to create it and was refused (409), as it existed"
+    assert said in text(account(follow_log(server), server.now))
+
+
+def test_a_creation_that_a_quota_refused_says_nothing_of_the_lease() -> None:
+    message = 'Operation cannot be fulfilled on resourcequotas "shop": the object has been modified'
+    server = left_behind(message=message)
+    assert "tried to create it" not in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(("tries", "is_told"), [(2, False), (3, True)], ids=["a race", "again and again"])
+def test_of_a_lease_that_is_renewed_a_few_creations_may_be_of_a_race(tries: int, *, is_told: bool) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(4)
+    for _ in range(tries):
+        server.log_request("shop/db", "create", USER, "db-1", {"message": EXISTS}, code=409)
+        holder.lead(4)
+    assert ("db-1 tried to create it" in text(account(follow_log(server), server.now))) is is_told
+
+
+@pytest.mark.parametrize("is_read", [False, True], ids=["only refused creations", "a read of the same state"])
+def test_a_lock_was_there_after_a_hole_in_a_log_if_a_later_answer_shows_it(*, is_read: bool) -> None:
+    server = left_behind(hole=60)
+    if is_read:
+        server.log_request("shop/db", "get", "alice", "", server.leases["shop/db"])
+    output = text(account(follow_log(server), server.now))
+    there = (
+        "job-1 held it at 11:07:50Z, and it was there at 11:09:02Z, as refused creations show; the log may lack what"
+    )
+    assert (there in output) is not is_read
+    assert ("job-1 holds it; it has no duration" in output) is is_read

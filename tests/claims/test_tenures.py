@@ -691,7 +691,8 @@ def test_of_a_lock_that_a_user_wrote_there_is_no_pod_to_see() -> None:
     server.write("shop/db", {"holderIdentity": "job-1"}, "terraform", "ci", "")
     advice = advise(account(follow_log(server), server.now))
     assert advice.startswith(
-        "The lease does not say when it expires, so its own client decides; ci wrote it, not with the token of a pod"
+        "Without a duration and a renewTime the lease stays until someone deletes or changes it; "
+        "ci wrote it, not with the token of a pod. See whether its holder still works before you delete it:"
     )
 
 

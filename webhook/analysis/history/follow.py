@@ -227,7 +227,8 @@ class ClusterHistory(Struct):
             lease.note_skew(seen.least)
 
     def _note_log_end(self, seen: LogEnd) -> None:
-        self._hide_leases_since(self.bounds.note_log_end(min(seen.at, self.bounds.latest)))
+        until = min(seen.at, self.bounds.latest)
+        self._hide_leases(self.bounds.note_log_end(until), until)
 
     def _note_fence_report(self, seen: FenceReport) -> None:
         fenced = self._find_history((seen.namespace, seen.name))
@@ -423,10 +424,10 @@ class ClusterHistory(Struct):
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         self.bounds.log_spans.note(seen.log_path, seen.at)
-        self._hide_leases_since(self.bounds.note_request(seen.at))
+        self._hide_leases(self.bounds.note_request(seen.at), seen.at)
 
-    def _hide_leases_since(self, since: int | None) -> None:
-        """Have every lease remember since when an audit log may lack requests; None if it lacks none."""
+    def _hide_leases(self, since: int | None, until: int) -> None:
+        """Have every lease remember from when until when an audit log may lack requests; None if it lacks none."""
         # A log has no requests about a single lease either while no one wants it.
         if since is None or len(self.leases) < 2:
             return
@@ -434,7 +435,7 @@ class ClusterHistory(Struct):
         # A watch hides nothing, but who else asked for a lease only the log shows.
         for lease in self.leases.values():
             if not lease.watch:
-                lease.mark_hidden(since)
+                lease.mark_hidden(since, until)
 
     def forget_lease(self, key: Key) -> None:
         """Forget a lease, and what was seen of its election."""

@@ -335,8 +335,10 @@ class LeaseHistory(Struct):
         addresses = {address for counts in found for address in counts}
         return addresses.pop() if len(addresses) == 1 else ""
 
-    def mark_hidden(self, since: int) -> None:
-        """Remember that an audit log may lack requests since then."""
+    def mark_hidden(self, since: int, until: int) -> None:
+        """Remember that an audit log may lack requests of a time, unless a read shows that none changed the lease."""
+        if not self.is_deleted and self.unchanged_at >= until:
+            return
         self.continuity.apply(VisibilityChange.LOG_HAS_HOLE, since)
 
     def mark_visible(self, since: int) -> None:

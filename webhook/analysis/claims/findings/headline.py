@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.contenders.askers import describe_process
+from webhook.analysis.claims.evidence.contenders.refused_creations import find_refused_creations
 from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
 from webhook.analysis.claims.evidence.writers.nameless_renewals import describe_in_headline, find_nameless_renewals
@@ -111,6 +112,10 @@ def _describe_hidden(account: "Account", since: int, holder: str) -> str:
         f"{holder} held it" if account.holder or not account.history.is_nameless else "it was renewed without a holder"
     )
     state = "it did not exist" if account.history.is_deleted else held
+    refused = find_refused_creations(account.history)
+    if refused is not None and refused.last > since:
+        there = f"it was there at {format_clock(refused.last, account.now)}, as refused creations show"
+        return f"{state} at {at}, and {there}; the log may lack what was written to it since"
     return f"{state} at {at}, and the log may lack what was written to it since"
 
 
@@ -170,6 +175,8 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     if status.duration is None and status.last_renewal is not None:
         renewed = f"{holder} is named, renewed{_describe_since(status.last_renewal, account.now)}"
         return f"{renewed}; the lease has no duration, so it does not say until when"
+    if status.duration is None and not account.history.is_ever_renewed:
+        return f"{holder} holds it; it has no duration and no renewTime, so it does not run out by itself"
     return f"{holder} holds it, but the lease does not say until when"
 
 

@@ -51,6 +51,7 @@ from webhook.analysis.claims.words import (
     format_name,
 )
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
+from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
@@ -188,14 +189,7 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
     """Return what to do about a lease of which it is not known until when it is held."""
     history = account.history
     if status.duration is None or status.last_renewal is None:
-        sentence = "The lease does not say when it expires, so its own client decides"
-        own = history.latest_tenure.processes.taken_by if history.latest_tenure else None
-        if own is not None and not own.pod and not UserInfo(own.user).service_account:
-            return Advice(
-                f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod:",
-                f"{make_command_for_lease(history)} -o yaml",
-            )
-        return advise_on_pod_of_holder(f"{sentence}:", history.namespace, status.holder)
+        return _advise_without_expiry(history, status)
     if status.is_within_skew:
         sentence = "Compare the clocks of the API servers' nodes; see whether the lease is renewed now:"
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
@@ -204,6 +198,22 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
         sentence = "With the policy file that has its namespace under `stamps`, `why` shows when it was renewed:"
         return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
     return _advise_to_check_holder(account, status, "")
+
+
+def _advise_without_expiry(history: LeaseHistory, status: LeaseStatus) -> Advice:
+    """Return what to do about a lease that does not say when it expires; one that no one renews never does."""
+    sentence, for_pod, for_other = "The lease does not say when it expires, so its own client decides", "", ""
+    if status.duration is None and not history.is_ever_renewed:
+        sentence = "Without a duration and a renewTime the lease stays until someone deletes or changes it"
+        for_pod = ". See whether the pod of its holder still runs, and delete the lease only if it has ended"
+        for_other = ". See whether its holder still works before you delete it"
+    own = history.latest_tenure.processes.taken_by if history.latest_tenure else None
+    if own is not None and not own.pod and not UserInfo(own.user).service_account:
+        return Advice(
+            f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod{for_other}:",
+            f"{make_command_for_lease(history)} -o yaml",
+        )
+    return advise_on_pod_of_holder(f"{sentence}{for_pod}:", history.namespace, status.holder)
 
 
 def _advise_after_restore(account: Account) -> Advice | None:

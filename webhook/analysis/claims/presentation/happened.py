@@ -7,6 +7,7 @@ from typing import Final
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.evidence.contenders.refused_creations import find_refused_creations
 from webhook.analysis.claims.evidence.machines.moved_heartbeats import find_moved_heartbeat
 from webhook.analysis.claims.evidence.pods.loops import find_loop
 from webhook.analysis.claims.evidence.pods.rollouts import describe_templates
@@ -85,6 +86,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     ]
     beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
+    beside += [*_list_refused_creations(account)]
     beside += [*_list_accepted_candidates(account), *_list_nameless_renewals(account)]
     beside += [*_list_work_after_releases(account), *_list_idle_times(account), *_list_moved_heartbeat(account)]
     found = sorted(
@@ -141,6 +143,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_restarts(account),
         *_list_change_of_chooser(account),
         *_list_vain_creations(account),
+        *_list_refused_creations(account),
         *_list_deleted_waiter(account),
         *_list_accepted_candidates(account),
         *_list_paused(account),
@@ -240,6 +243,12 @@ def _list_change_of_chooser(account: Account) -> list[Event]:
 def _list_vain_creations(account: Account) -> list[Event]:
     """Return that an API server tried again and again to name a holder, in vain."""
     found = account.election.vain_creations
+    return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_refused_creations(account: Account) -> list[Event]:
+    """Return who was refused to create the lease, as its holder has it."""
+    found = find_refused_creations(account.history)
     return [] if found is None else [(found.first, found.describe(account.now))]
 
 

@@ -44,6 +44,8 @@ _UNPROCESSABLE: Final = 422
 UNAPPLIED_PATCH: Final = "the server rejected our request due to an error in our request"
 """The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
 `pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
+_EXISTS: Final = re.compile(r'leases\.coordination\.k8s\.io "[^"]{1,253}" already exists')
+"""Another 409 may be of a quota. Source: `NewAlreadyExists` of apimachinery `pkg/api/errors`."""
 _APPLY_CONFLICT: Final = "Apply failed with "
 """How the answer to a server-side apply of others' fields begins. Source: `NewApplyConflict` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
@@ -202,6 +204,11 @@ class Refusal(Struct, frozen=True):
     def has_conflicted(self) -> bool:
         """True if another write came first; 409 to a creation means that the object exists."""
         return self.code == _CONFLICT and not (self.is_creation or self.is_deletion or self.is_apply_conflict)
+
+    @property
+    def is_of_existing_lease(self) -> bool:
+        """True if it would have created the lease, and the API server answered that it exists."""
+        return self.is_creation and self.code == _CONFLICT and _EXISTS.fullmatch(self.message) is not None
 
     @property
     def is_of_other_state(self) -> bool:
