@@ -226,7 +226,7 @@ def test_a_lease_that_has_expired_by_both_clocks_has() -> None:
 
 def test_a_takeover_is_late_by_renew_times_too_unless_two_clocks_stamped_it() -> None:
     said = text(watch(hand_over(), behind=-BEHIND))
-    assert "up to 42 s (17 s by the renewTimes, if two clocks stamped the two writes) before " in said
+    assert "up to 42 s (16 s by the renewTimes, if two clocks stamped the two writes) before " in said
     assert "taken-late" not in said
     assert "if two clocks" not in text(watch(hand_over(), behind=0))
 

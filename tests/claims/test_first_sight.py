@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.claims.accounts import text
-from tests.history.fake_server import FakeServer
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.assemble import make_account
+from webhook.kubernetes.times import SECOND, format_micro_time
 
 
 def beat() -> FakeServer:
@@ -46,3 +47,27 @@ def test_who_wrote_itself_in_is_said_to_have_taken_it_then() -> None:
     output = text(make_account(histories, histories.leases["shop", "db"], server.now))
     assert "11:07:00Z: db-0_1 took it, as it wrote itself" in output
     assert "when the input first shows it" not in output
+
+
+def test_who_had_taken_it_by_its_acquire_time_before_is_named_since_then() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    together(60, *others)
+    second = server.elector("db-1", "shop/db")
+    acquired = format_micro_time(server.now - 40 * SECOND)
+    second.take(acquireTime=acquired)
+    together(10, *others)
+    second.renew()
+    found = text(account(follow_watch(server), server.now))
+    assert found.startswith("db-1_1 is named in it since 11:08:10Z, with acquireTime 11:07:30Z, renewed ")
+    assert "its acquireTime says 11:07:30Z, so it may have led since" in found
+    assert "db-1_1 holds it" not in found
+
+
+def test_an_acquire_time_from_before_the_last_renewal_is_that_of_the_holder_before() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    together(60, *others)
+    second = server.elector("db-1", "shop/db")
+    second.take(acquireTime=server.leases["shop/db"]["spec"]["acquireTime"])
+    assert text(account(follow_watch(server), server.now)).startswith("db-1_1 holds it since 11:08:10Z")

@@ -218,6 +218,10 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         # It need not have lost the lead meanwhile.
         is_same = first.began is Handover.DELETED and first.previous == first.holder
         since += ", when the lease was created again" if is_same else ""
+    if first and since and (claimed := first.beginning.claimed_since) is not None:
+        named = f"{holder} is named in it{since}, with acquireTime {format_clock(claimed, now)}"
+    else:
+        named = f"{holder} holds it{since}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
@@ -230,7 +234,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked_holder)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     ended = account.pods.end_of_holder
-    return f"{holder} holds it{since}{renewed}{f'; {ended}' if ended else ''}"
+    return f"{named}{renewed}{f'; {ended}' if ended else ''}"
 
 
 def is_silence_in_headline(account: "Account") -> bool:

@@ -430,6 +430,18 @@ def _explain_rewriting(late: _LateTakeover) -> _Explanation | None:
     return _Explanation("asking", text)
 
 
+def _explain_claimed_start(late: _LateTakeover) -> _Explanation | None:
+    """Explain by an acquireTime long before the taker was first seen: it may have led since."""
+    claimed = late.after.beginning.claimed_since
+    if claimed is None or claimed > late.after.since:
+        return None
+    text = (
+        f"its acquireTime says {format_clock(claimed, late.now)}, so it may have led since, and what it wrote until "
+        f"{format_clock(late.after.since, late.now)} was not stored, or is not in the input"
+    )
+    return _Explanation("unknown", text)
+
+
 def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
@@ -549,6 +561,7 @@ def _is_deleted_by(histories: ClusterHistory, namespace: str, pod: str, at: int)
 
 _EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
     _explain_rewriting,
+    _explain_claimed_start,
     _explain_binding,
     _explain_first_request,
     _explain_nameless,

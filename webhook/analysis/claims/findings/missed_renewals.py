@@ -275,7 +275,8 @@ def _describe_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenur
     moved = measure_clocks_of_both(history, before, after)
     if not moved:
         return ""
-    by_both = format_length(max(0, (after.leaderless or 0) + moved))
+    claimed = after.beginning.claimed_silence
+    by_both = format_length(max(0, (after.leaderless or 0) + moved if claimed is None else claimed))
     return f" ({by_both} by the renewTimes, if two clocks stamped the two writes)"
 
 

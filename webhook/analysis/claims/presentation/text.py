@@ -330,6 +330,8 @@ def _format_since(account: Account) -> str:
         return _describe_first_sight(account)
     is_own_clock = is_seen or (tenure is not None and tenure.beginning.write.is_claimed)
     by_own_clock = ", as it wrote itself" if is_own_clock else ""
+    if tenure is not None and (claimed := tenure.beginning.claimed_since) is not None:
+        by_own_clock += f"; its acquireTime says {format_clock(claimed, now)}"
     by_own_clock = "; it was not recorded when" if tenure and tenure.beginning.is_unseen else by_own_clock
     if account.written_later is not None:
         written = format_clock(account.written_later, now)

@@ -1,10 +1,16 @@
 """How a tenure began: the write that put the holder there, and what an input leaves open about it."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from webhook.analysis.history.audit_log.waiting import MAX_TIMES
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
+
+_MUCH_EARLIER: Final = 5 * SECOND
+"""Longer than from one attempt of an elector to the next one."""
 
 
 class Beginning(Struct, frozen=True):
@@ -21,6 +27,11 @@ class Beginning(Struct, frozen=True):
     renew_time: int | None = None
     """renewTime of the state that first showed it, in microseconds since 1970: a later write under the same field
     manager moves the stamp."""
+    claimed_silence: int | None = None
+    """By how much its first renewTime is later than the last one of the holder before, which it replaced."""
+    claimed_since: int | None = None
+    """Its acquireTime, if that is long before its first renewTime, and after the last one of the holder before: by its
+    own clock it had taken the lease before anything of that was stored."""
     created: int | None = None
     """When the lease was created with it as the holder, by an API server's clock in whole seconds; None if it was not,
     or the input does not show that."""
@@ -60,6 +71,20 @@ class RequestsBefore(Struct, frozen=True):
     def list_after(self, since: int) -> list[int]:
         """Return when it asked after an instant, in order, without the last request: by that it took the lease."""
         return [one for one in sorted(self.times)[:-1] if one > since]
+
+
+def find_claims(old: LeaseSpec, new: LeaseSpec) -> tuple[int | None, int | None]:
+    """Return `claimed_silence` and `claimed_since` of who replaced another holder.
+
+    An elector that takes a lease writes acquireTime and renewTime at once, and then leaves acquireTime.
+    """
+    before, renewed, acquired = (
+        get_readable_instant(normalize(one)) for one in (old.renew_time, new.renew_time, new.acquire_time)
+    )
+    if before is None or renewed is None:
+        return None, None
+    is_earlier = acquired is not None and before < acquired <= renewed - _MUCH_EARLIER
+    return renewed - before, acquired if is_earlier else None
 
 
 def is_renaming(old: LeaseSpec, new: LeaseSpec) -> bool:

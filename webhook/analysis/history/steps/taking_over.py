@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.history.holders.beginning import RequestsBefore, is_renaming
+from webhook.analysis.history.holders.beginning import RequestsBefore, find_claims, is_renaming
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
@@ -62,8 +62,13 @@ def take_from_holder(step: Step, state: NextState) -> None:
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
+    claimed_silence, claimed_since = find_claims(state.old, state.new)
     following.beginning = replace(
-        following.beginning, may_have_been_expired=taking.is_close, is_over_unshown=is_unshown
+        following.beginning,
+        may_have_been_expired=taking.is_close,
+        is_over_unshown=is_unshown,
+        claimed_silence=claimed_silence,
+        claimed_since=claimed_since,
     )
     _note_requests_before(step, following, state.writer)
     is_stale = following.processes.foreign_taker is not None and is_earlier_renewal(state.old, state.new)
