@@ -6,7 +6,8 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import advise, follow_log, follow_watch
+from tests.history.observing import advise, follow_log, follow_watch, observe_all
+from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
@@ -176,3 +177,38 @@ def test_another_writer_that_puts_both_there_in_turns_is_named_and_no_contest() 
     answer = account(follow_log(server), server.now)
     assert not claims_of(answer, "lease-contended")
     assert "mallory wrote db-1_1 into the lease" in text(answer)
+
+
+def contend_in_one_second(*, overlaps: int = 0) -> Account:
+    """Two replicas write within each second, by a log at level Metadata and a watch; some requests overlap."""
+    server = FakeServer(uids={"db-0": "uid-0", "db-1": "uid-1"})
+    electors = [server.elector(f"db-{number}", "shop/db", user="system:serviceaccount:shop:db") for number in (0, 1)]
+    electors[0].lead(20)
+    server.wait(0.5)
+    for number in range(20):
+        server.wait(1.98)
+        electors[1].take()
+        server.wait(0.02)
+        electors[0].take()
+        if number < overlaps:
+            server.log[-1]["requestReceivedTimestamp"] = server.log[-2]["requestReceivedTimestamp"]
+    for event in server.log:
+        event["verb"] = event["verb"].replace("update", "patch")
+        event["objectRef"].pop("resourceVersion", None)
+    histories = ClusterHistory()
+    observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log(metadata_only=True)]))
+    return account(histories, server.now)
+
+
+def test_writes_of_one_second_are_by_whom_the_log_shows_in_its_order() -> None:
+    (claim,) = claims_of(contend_in_one_second(), "lease-contended")
+    assert "took the lease from each other" in claim.message
+    assert claim.message.endswith(": both may lead")
+
+
+def test_where_two_requests_overlap_the_others_are_by_whom_the_log_shows() -> None:
+    answer = contend_in_one_second(overlaps=1)
+    (claim,) = claims_of(answer, "lease-contended")
+    assert "took the lease from each other" in claim.message
+    assert "of these times, the input shows that the new holder wrote itself in" in claim.message
+    assert advise(answer).startswith("Both may lead: stop one of them")

@@ -135,3 +135,22 @@ def test_a_third_replica_that_wrote_between_leaves_no_time_without_a_write() -> 
 
 def test_leaders_one_after_the_other_did_not_write_in_turn() -> None:
     assert not any("in turn" in one for one in list_lines(write_in_turn(["db-0", "db-1"] * 3)))
+
+
+def test_the_turns_begin_with_the_first_change_and_not_with_the_last_write_before_a_pause() -> None:
+    server = FakeServer(uids={"db-0": "u-0", "db-1": "u-1"})
+    first, second = (
+        server.elector(f"db-{number}", "shop/db", user="system:serviceaccount:shop:db") for number in (0, 1)
+    )
+    first.lead(20)
+    server.wait(75)
+    for _ in range(6):
+        server.wait(2)
+        second.renew()
+        server.wait(0.1)
+        first.renew()
+    answer = account(follow_metadata(server), server.now)
+    (line,) = [one for one in list_latest(answer) if "in turn" in one.text]
+    assert line.text.endswith("changed 12 times until 11:08:27Z; both may lead: the log does not show what was stored")
+    assert line.label.startswith("11:08:17Z")
+    assert advise(answer).startswith("Both may lead: see whether its holder changes again and again")

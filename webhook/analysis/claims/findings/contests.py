@@ -57,12 +57,8 @@ class Contest(Struct, frozen=True):
         """Return the end of a clause: how often each is known to have taken it itself, "" if each time."""
         if not self.is_by_holders:
             return _UNKNOWN
-        number = len(self._own)
-        return (
-            ""
-            if number == len(self.tenures)
-            else f"; the input shows of {number} of these who wrote them: the new holder itself"
-        )
+        number, is_all = len(self._own), len(self._own) == len(self.tenures)
+        return "" if is_all else f"; of {number} of these times, the input shows that the new holder wrote itself in"
 
     @property
     def is_as_asked(self) -> bool:

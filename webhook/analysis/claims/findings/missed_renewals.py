@@ -238,7 +238,7 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.beginning.may_have_been_expired else ""
         # Another writer may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
-        took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
+        took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} {_say_took(after)}"
         followed = f"{later}{_describe_clocks_of_both(history, before, after)} before {took} {taken}{lasted} at {at}"
     # What follows is about the holder before, so that is the subject here, and the next one is named in a clause.
     why = describe_cause(cause, format_name(before.holder) if before.holder else "", is_followed=True)
@@ -268,6 +268,11 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
             **list_possible_causes(cause),
         },
     )
+
+
+def _say_took(after: Tenure) -> str:
+    """`took`; by its acquireTime, a holder may have led long before the input first shows it."""
+    return "took" if after.beginning.claimed_since is None else "was first seen in"
 
 
 def _describe_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenure) -> str:

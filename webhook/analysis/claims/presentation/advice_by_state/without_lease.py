@@ -77,6 +77,10 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
     last = refused[-1] if refused else None
     if tenure and last and last.received > tenure.last_renewal and tenure.is_by(last.writer):
         return advise_after_refusal(history, last, account.now)
+    turns = history.rival.turns[-1] if history.rival.turns else None
+    if turns is not None and turns.is_in_turn and turns.is_ongoing(account.now):
+        sentence = "Both may lead: see whether its holder changes again and again, and stop one of them then:"
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (in_turn := _advise_on_writers_in_turn(account)) is not None:
         return in_turn
     if (work := advise_on_work_of_writer(account)) is not None:
