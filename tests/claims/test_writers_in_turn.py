@@ -154,3 +154,20 @@ def test_the_turns_begin_with_the_first_change_and_not_with_the_last_write_befor
     assert line.text.endswith("changed 12 times until 11:08:27Z; both may lead: the log does not show what was stored")
     assert line.label.startswith("11:08:17Z")
     assert advise(answer).startswith("Both may lead: see whether its holder changes again and again")
+
+
+def test_where_the_api_server_cut_its_events_off_that_is_why_the_log_does_not_show_the_lease() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    assert "itself. To see it:" in advise_on_log(server)
+    for event in server.log:
+        event["annotations"] = {"audit.k8s.io/truncated": "true"}
+    assert "itself, as the API server cut its events off (audit.k8s.io/truncated). To see it:" in advise_on_log(server)
+
+
+def test_of_a_log_without_objects_too_two_applications_are_to_have_a_lease_each() -> None:
+    server = FakeServer()
+    for number in range(2):
+        server.elector(f"db-{number}", "shop/db", user=f"system:serviceaccount:shop:db-{number}").lead(60)
+        server.wait(3)
+    assert "If they are two applications, give each a lease name" in advise_on_log(server)

@@ -32,6 +32,8 @@ from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import get_instant, normalize
 
 MAX_REFUSALS: Final = 100
+_TRUNCATED: Final = "audit.k8s.io/truncated"
+"""An annotation that only API servers write: `plugin/pkg/audit/truncate/truncate.go`."""
 _MAX_ANSWERS: Final = 1000
 
 
@@ -86,6 +88,8 @@ class Requests(Struct):
     heard: Heard = field(default_factory=Heard)
     grants: Grants = field(default_factory=Grants)
     updates: AcceptedUpdates = field(default_factory=AcceptedUpdates)
+    is_cut_off: bool = False
+    """The API server cut off the objects of the last stored write in its log, as its event was too long."""
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
     addresses: WriteAddresses = field(default_factory=WriteAddresses)
@@ -153,6 +157,7 @@ class Requests(Struct):
                 self.written_in.note(seen.log_path, seen.at)
             self.absent = None
             self.updates.note_accepted(seen)
+            self.is_cut_off = seen.answer is not None and seen.answer.annotations.get(_TRUNCATED) == "true"
             self.rewritten.take(seen)
             self.addresses.take(seen)
 

@@ -9,7 +9,7 @@ from webhook.analysis.claims.advice.on_writers import (
     advise_after_deletion,
     advise_after_doubtful_deletion,
 )
-from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
     find_pod,
     make_command_for_audit_log,
@@ -85,8 +85,13 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
         return in_turn
     if (work := advise_on_work_of_writer(account)) is not None:
         return work
+    shared = next((one for one in account.findings if isinstance(one, Claim) and one.check == "lease-shared"), None)
+    identities = shared.arguments.get("identities") if shared is not None else None
+    if shared is not None and isinstance(identities, list) and all("/" in one for one in identities):
+        return advise_on_finding(shared)  # service accounts, as those of two applications
+    cut = ", as the API server cut its events off (audit.k8s.io/truncated)" if history.requests.is_cut_off else ""
     sentence = (
-        "The input shows writes of the lease, and not the lease itself. To see it:"
+        f"The input shows writes of the lease, and not the lease itself{cut}. To see it:"
         if history.tenures
         else "To see the lease:"
     )
