@@ -143,3 +143,16 @@ def test_a_lease_of_the_same_name_that_was_released_is_not_told_of() -> None:
     together(20, db, other)
     other.release()
     assert "Like it" not in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(("view", "by"), [(follow_watch, ""), (follow_log, " by jane")], ids=["a watch", "a log"])
+def test_a_lease_of_the_same_name_into_which_holders_are_written_is_told_of(view: View, by: str) -> None:
+    server = FakeServer()
+    first = server.elector("db-0", DB)
+    first.lead(20)
+    for number in range(4):
+        server.elector(f"x-{number}", "mail/db", user="jane", pod="").take()
+        together(8, first)
+    said = text(account(view(server), server.now))
+    written = "had another holder written in 3 times, the last time at 11:07:24Z with x-3_1"
+    assert f"Like it: mail/db, created at 11:07:00Z, {written}{by}\n" in said

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.history_index import MAX_COMPARED
 from webhook.analysis.history.holders.tenure import Handover
@@ -21,6 +21,8 @@ from webhook.kubernetes.times import MINUTE, parse_stamp
 
 _RECENT: Final = 15 * MINUTE
 """Most leases of one name are those of applications that have been there for long."""
+
+_LEAST_CHANGES: Final = 2
 
 
 class AlikeLease(Struct, frozen=True):
@@ -35,6 +37,10 @@ class AlikeLease(Struct, frozen=True):
     created: int | None = None
     is_writer: bool = False
     """A log without objects shows who wrote it."""
+    changes: int = 0
+    """How often another holder was written into it, where no holder renewed it."""
+    by: str = ""
+    """` by alice`: who wrote the last one in, "" if the input does not show that."""
     others: int = 0
     """How many more there are."""
     are_all_counted: bool = True
@@ -44,6 +50,11 @@ class AlikeLease(Struct, frozen=True):
         created = "" if self.created is None else f", created at {format_clock(self.created, now)},"
         at = format_clock(self.renewed, now)
         more = f"; and {'' if self.are_all_counted else 'at least '}{self.others} more" if self.others else ""
+        if self.changes:
+            named = (
+                f"{format_count(self.changes, 'time')}, the last time at {at} with {format_name(self.holder)}{self.by}"
+            )
+            return f"{self.name}{created} had another holder written in {named}{more}"
         if self.is_writer:
             return f"{self.name}{created} is written too, by {format_name(self.holder)}, the last time at {at}{more}"
         return f"{self.name}{created} is held too, by {format_name(self.holder)}, and was renewed at {at}{more}"
@@ -81,8 +92,26 @@ def _describe_held(history: LeaseHistory, other: LeaseHistory, now: int, created
     tenure, own, status = other.current_tenure, history.current_tenure, other.find_status(now)
     if tenure is None or own is None:
         return
+    if (changes := _count_changes(other)) and now - tenure.last_renewal <= MINUTE and tenure.last_renewal > own.since:
+        name = format_name(f"{other.namespace}/{other.name}")
+        yield AlikeLease(
+            name,
+            tenure.holder,
+            tenure.last_renewal,
+            created,
+            changes=changes,
+            by=describe_by_writer(tenure.processes.taken_by),
+        )
+        return
     is_held = status is not None and status.state is LeaseState.LIVE
     is_held = is_held or (tenure.is_stand_in and now - tenure.last_renewal <= MINUTE)
     if is_held and tenure.processes.renewals and tenure.holder != own.holder and tenure.last_renewal > own.since:
         name = format_name(f"{other.namespace}/{other.name}")
         yield AlikeLease(name, tenure.holder, tenure.last_renewal, created, is_writer=tenure.is_stand_in)
+
+
+def _count_changes(other: LeaseHistory) -> int:
+    """Return how often another holder was written into a lease that none has renewed, as by hand; 0 if one did."""
+    tenures = list(other.tenures)
+    is_by_hand = len(tenures) > _LEAST_CHANGES and not any(one.processes.renewals for one in tenures)
+    return len(tenures) - 1 if is_by_hand else 0
