@@ -80,14 +80,13 @@ def is_mutated(annotations: Mapping[str, str]) -> bool:
 
 def find_patched_spec(asked: Raw, annotations: Mapping[str, str]) -> dict[str, object] | None:
     """Return the spec of a request with what webhooks changed of it; None if the log does not show all of that."""
-    calls = sorted(
-        (int(call[1]), int(call[2]))
-        for key, text in annotations.items()
-        if key.startswith(_MUTATION) and '"mutated":true' in text and (call := _CALL.fullmatch(key, len(_MUTATION)))
-    )
+    mutated = [key for key, text in annotations.items() if key.startswith(_MUTATION) and '"mutated":true' in text]
+    calls = [call for key in mutated if (call := _CALL.fullmatch(key, len(_MUTATION)))]
+    if len(calls) < len(mutated):
+        return None
     try:
         spec = _sent.decode(asked).spec
-        for first, second in calls:
+        for first, second in sorted((int(call[1]), int(call[2])) for call in calls):
             for operation in _patches.decode(annotations[f"{_PATCH}round_{first}_index_{second}"]).patch:
                 if not _apply(operation, spec):
                     return None
