@@ -43,6 +43,9 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
 
 
 def _has_just_conflicted(history: LeaseHistory, seen: Observation) -> bool:
-    """Return whether an update conflicted shortly before: with a write that seems to come only now, perhaps."""
+    """Return whether an update conflicted shortly before, and with no write that the log has: perhaps with this one."""
     last = next((one for one in reversed(history.requests.refusals) if one.has_conflicted), None)
-    return last is not None and (seen.at or 0) - last.at <= MAX_TOLERANCE
+    if last is None or (seen.at or 0) - last.at > MAX_TOLERANCE:
+        return False
+    writes = (*(one.at for one in history.idle_writes), *(at for at, _ in history.requests.accepted))
+    return not any(last.at - MAX_TOLERANCE <= at <= last.at for at in writes)
