@@ -60,14 +60,20 @@ class TakenBack(Struct, frozen=True):
         least, until = "at least " if self.is_cut else "", format_clock(self.sets[-1].at, self.start)
         times = f"{least}{len(self.sets)} times until {until}"
         was, it = ("were", "them") if " and " in self.fields else ("was", "it")
-        names = f" ({join_names(list(map(format_name, self.preferred)))})" if self.preferred else ""
-        fields = f"{self.fields}{names}"
-        is_by_server = bool(self.preferred) and self.setter is not None and self.setter.user == API_SERVER
-        for_ = ", which does so for LeaseCandidates," if is_by_server else ""
-        set_ = f"{describe_writer(self.setter)}{for_} set {fields}" if self.setter else f"{fields} {was} set"
+        set_ = f"{describe_writer(self.setter)} set {self.fields}" if self.setter else f"{self.fields} {was} set"
         are_renewals = all(one.is_renewal for one in self.clears)
         as_elector = ", as an elector does that replaces the whole spec" if are_renewals else ""
-        return f"{set_} {times}, and {self._describe_clears(least)} removed {it}{as_elector}"
+        return (
+            f"{set_} {times}{self._describe_preferred()}, and {self._describe_clears(least)} removed {it}{as_elector}"
+        )
+
+    def _describe_preferred(self) -> str:
+        """Say whom preferredHolder named, in parentheses; "" if it was not set."""
+        if not self.preferred:
+            return ""
+        is_by_server = self.setter is not None and self.setter.user == API_SERVER
+        why = ", as API servers do for LeaseCandidates" if is_by_server else ""
+        return f" (preferredHolder {join_names(list(map(format_name, self.preferred)))}{why})"
 
     def _describe_clears(self, least: str) -> str:
         """`24 renewals by shop/db from pod db-0 and 29 by shop/db from pod db-1, which took it`."""
