@@ -249,6 +249,7 @@ def end(terminated: Document, state: str = "lastState") -> Document:
     return {"containerStatuses": [{"name": "db", state: {"terminated": terminated}}]}
 
 
+PREVIOUS = f"kubectl -n shop logs {HOLDER} --previous --all-containers --ignore-errors"
 KILLED = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-18T11:07:03Z"}
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage."}
 
@@ -273,6 +274,16 @@ def test_what_a_kubelet_wrote_of_the_end_of_a_holders_pod_is_said(status: Docume
     assert "the kubelet of node worker-1 wrote at 11:07:04Z of the pod of its name: " in cause
     assert said in cause
     assert "may have ended" not in cause
+
+
+def test_a_holder_whose_container_has_ended_since_its_last_write_is_to_be_looked_at() -> None:
+    server, _, others = lead()
+    together(4, *others)
+    log_status(server, HOLDER, *say(end(KILLED)))
+    found = account(follow_log(server), server.now)
+    assert "container db ended (OOMKilled, exit code 137) at 11:07:03Z" in make_headline(found)
+    sentence = "It is held, but a container of its holder's pod has ended since its last write. See why:"
+    assert advise(found) == f"{sentence} kubectl -n shop describe pod {HOLDER}; {PREVIOUS}"
 
 
 def test_an_init_container_that_failed_and_ran_again_under_one_holder_is_told() -> None:

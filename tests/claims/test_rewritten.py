@@ -13,8 +13,10 @@ from tests.history.observing import LEASE, advise, follow_both, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.account_json import make_account_json
-from webhook.analysis.history.audit_log.rewritten import RewrittenFields
-from webhook.analysis.inputs.items import Observation
+from webhook.analysis.history.audit_log.rewritten import RewrittenField, RewrittenFields
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
+from webhook.analysis.inputs.items import Observation, Writer
+from webhook.analysis.inputs.rewriting import Rewriting
 
 PATCH = "patch.webhook.admission.k8s.io/round_0_index_0"
 MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
@@ -385,7 +387,15 @@ def test_writes_that_a_webhook_puts_back_renew_nothing_and_two_may_lead(follow: 
 
 
 @pytest.mark.parametrize(
-    "changed", [{"op": "move"}, {"path": "", "value": {}}, {"value": 1}, {"path": "/spec/a/b"}, {"path": "/metadata/x"}]
+    "changed",
+    [
+        {"op": "move"},
+        {"path": "", "value": {}},
+        {"value": 1},
+        {"path": "/spec/a/b"},
+        {"path": "/metadata/x"},
+        {"value": {"leaseDurationSeconds": "x"}},
+    ],
 )
 def test_a_patch_of_a_webhook_that_is_not_known_does_not_show_what_was_stored(changed: dict[str, Any]) -> None:
     server = led_beside_a_webhook(changed=changed)
@@ -403,3 +413,11 @@ def test_a_webhook_that_adds_a_label_leaves_what_was_asked_for() -> None:
     output = text(account(follow_log(server), server.now))
     assert output.startswith("db-0_1 holds it")
     assert "stored-other-than-asked" not in output
+
+
+def test_of_many_processes_whose_writes_were_changed_the_first_are_remembered() -> None:
+    rewriting = Rewriting("holderIdentity", "db-1", "db-0")
+    field = RewrittenField("holderIdentity", 0, 0)
+    for number in range(MAX_LISTED + 1):
+        field.note(number, Writer(f"user-{number}"), rewriting)
+    assert (field.count, len(field.spans)) == (MAX_LISTED + 1, MAX_LISTED)

@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, shop
 from tests.claims.test_related_writes import BY_BOB, log_write
 from tests.factories import put
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.presentation.happened import list_latest
 
@@ -106,6 +106,17 @@ def test_updates_by_leaders_of_their_own_workload_are_one_line(images: str, said
     assert line.endswith(f"from 5 pods, each of which held it then{said}")
 
 
+def test_of_updates_of_which_a_log_has_no_body_the_images_are_not_told() -> None:
+    server = roll_itself("ababa")
+    for event in server.log:
+        if event["objectRef"]["resource"] == "deployments":
+            del event["requestObject"]
+    (line,) = [
+        one.text for one in list_latest(account(follow_log(server), server.now)) if "was updated 5 times" in one.text
+    ]
+    assert line.endswith("from 5 pods, each of which held it then")
+
+
 def test_of_a_lease_that_is_free_the_changes_of_its_holder_are_counted_in_a_log_and_in_a_watch() -> None:
     server = roll_itself("ababa")
     by_log, by_watch = (account(follow(server), server.now) for follow in (follow_log, follow_watch))
@@ -127,3 +138,40 @@ def test_writes_that_are_left_out_are_counted() -> None:
     server.elector(NEW[1], "shop/db", pod=NEW[1]).lead(4)
     lines = [one.text for one in list_latest(account(follow_log(server), server.now))]
     assert any(one.startswith("2 more writes to what its holders depend on until") for one in lines)
+
+
+def hand_over(how: Sequence[str]) -> str:
+    """Have pods of one workload follow each other, each after a release, an expiry or a theft; return the events."""
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    holder = db
+    for number, kind in enumerate(how, start=1):
+        follower = server.elector(f"db-{number}", "shop/db")
+        if kind == "release":
+            holder.release()
+        together(18 if kind == "expiry" else 2, *others)
+        follower.take()
+        together(8, follower, *others)
+        holder = follower
+    return "\n".join(line.text for line in list_latest(account(follow_log(server), server.now)))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (
+            ["release"] * 3,
+            "after db-2_1 released it; the lease was free for 2 s; as far as the input shows, the holder",
+        ),
+        (["expiry"] * 3, "its holder changed 3 times since then, each time after it had expired"),
+        (["release", "expiry", "expiry"], "3 times since then, 1 time after a release, 2 times after it had expired"),
+    ],
+)
+def test_how_the_holder_changed_is_counted(how: Sequence[str], said: str) -> None:
+    assert said in hand_over(how)
+
+
+def test_a_theft_among_the_changes_is_no_other_way() -> None:
+    said = hand_over(["release", "theft", "release"])
+    assert "each time" not in said
+    assert "had expired" not in said

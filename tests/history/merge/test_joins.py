@@ -1,5 +1,6 @@
 """Requests of a log at level Request, joined with the states of a watch without managedFields that they made."""
 
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
@@ -204,3 +205,32 @@ def test_a_lease_that_was_created_unseen_was_not_made_by_the_first_write_that_is
     histories = ClusterHistory()
     observe_all(histories, read("log", [server.audit_log()]))
     assert histories.leases["shop", "db"].tenures[-1].beginning.is_unseen
+
+
+def renew_without_change(server: FakeServer, *, writer: str = "") -> None:
+    """Have a holder send its last state again, which stores nothing, and then renew; a log has what was sent."""
+    elector = server.elector("db-0", "shop/db")
+    elector.lead(10)
+    again = copy.deepcopy(server.log[-1])
+    again["objectRef"]["resourceVersion"] = again["responseObject"]["metadata"]["resourceVersion"]
+    server.wait(0.01)
+    again["requestReceivedTimestamp"] = again["stageTimestamp"] = format_micro_time(server.now)
+    if writer:
+        again["user"]["username"] = writer
+    server.log.append(again)
+    server.wait(2)
+    elector.renew()
+    for event in hide_responses(server).log:
+        event["user"]["extra"] = {"authentication.kubernetes.io/pod-uid": ["00000000-0000-4000-8000-000000000001"]}
+
+
+@pytest.mark.parametrize(("writer", "is_renewed"), [("", True), ("other", False)], ids=["one process", "two"])
+def test_of_updates_by_one_process_that_name_one_state_the_last_may_have_changed_it(
+    writer: str, is_renewed: bool
+) -> None:
+    server = FakeServer()
+    renew_without_change(server, writer=writer)
+    histories = ClusterHistory()
+    observe_all(histories, read("log", [server.audit_log()]))
+    (tenure,) = histories.leases["shop", "db"].tenures
+    assert (tenure.last_renewal >= server.now - 10_000) is is_renewed

@@ -267,10 +267,10 @@ def _date_shortening(step: Step, tenure: Tenure, state: NextState) -> int:
     if write.is_dated and not state.is_gap:
         return write.at
     shortened_at = max(write.at, date_duration_by_another(state.entries), 0 if write.is_dated else write.latest or 0)
-    if not is_last_renewal_known(step, tenure):
-        return shortened_at
     expired_at = tenure.kept_until + (tenure.duration or 0) * SECOND
-    return expired_at if write.latest is None and not write.is_dated else min(shortened_at, expired_at)
+    is_open = write.latest is None and not write.is_dated
+    lasted = expired_at if is_open else min(shortened_at, expired_at)
+    return lasted if is_last_renewal_known(step, tenure) else shortened_at
 
 
 def _record_idle_write(step: Step, state: NextState) -> None:

@@ -85,9 +85,7 @@ class SilenceEvidence:
     @cached_property
     def kubelet_writes(self) -> Sequence[PodRequest]:
         """What kubelets wrote meanwhile as the status of the holder's pod."""
-        if self.tenure is None:
-            return ()
-        return find_kubelet_writes(self.histories, self.tenure, self.start, self.end)
+        return find_kubelet_writes(self.histories, self.tenure, self.start, self.end) if self.tenure else ()
 
     @property
     def least(self) -> str:
