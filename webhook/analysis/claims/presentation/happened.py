@@ -190,11 +190,10 @@ def _list_changes(account: Account, shown: Sequence[Event]) -> list[Event]:
 def _describe_how(history: LeaseHistory, changes: FrequentChanges) -> str:
     """Say that it was free each time, or had expired, as the end of a clause; "" if neither, or not known."""
     pairs = [(a, b) for a, b in with_previous(history.tenures) if a is not None and b.since >= changes.since]
-    if len(pairs) != changes.count or any(after.beginning.write.is_claimed for _, after in pairs):
-        return ""
+    is_known = len(pairs) == changes.count and not any(after.beginning.write.is_claimed for _, after in pairs)
     released = sum(1 for before, after in pairs if after.began is Handover.RELEASED and before.removal.is_own is True)
     expired = sum(1 for _, after in pairs if after.began is Handover.EXPIRED)
-    if released + expired != len(pairs):
+    if not is_known or released + expired != len(pairs):
         return ""
     if not (released and expired):
         return ", each time after a release" if released else ", each time after it had expired"

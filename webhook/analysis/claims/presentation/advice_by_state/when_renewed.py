@@ -113,10 +113,9 @@ def _advise_on_ended_container(account: Account) -> Advice | None:
     if tenure is None or not account.pods.end_of_holder:
         return None
     pod = find_pod(account.history, tenure.holder, tenure)
-    if not pod.name:
-        return None
     sentence = "It is held, but a container of its holder's pod has ended since its last write. See why:"
-    return Advice(sentence, f"{make_command_for_pod(pod)}; {make_command_for_previous_log(pod)}", pod.names)
+    commands = f"{make_command_for_pod(pod)}; {make_command_for_previous_log(pod)}"
+    return Advice(sentence, commands, pod.names) if pod.name else None
 
 
 def _advise_on_edit(account: Account) -> Advice | None:
