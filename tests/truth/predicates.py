@@ -13,7 +13,7 @@ from typing import Final
 from tests.model.api_server import Spec
 from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
 from tests.truth.plans import Deed, Role
-from tests.truth.records import END
+from tests.truth.records import END, Request
 from tests.truth.stage import MILLISECOND, SECOND
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.kubernetes.times import parse
@@ -339,16 +339,17 @@ _TIME_FIELDS: Final = frozenset({"renewTime", "acquireTime"})
 
 @_predicate_of("stored-other-than-asked")
 def _is_stored_other_than_asked(facts: Facts, claim: Claim) -> bool:
+    """Accepted writes after which another value stood than they asked for, also those that stored nothing new."""
     begin, end = facts.interval(claim, "from", "to")
-    writes = [
-        one
-        for one in facts.writes
-        if begin <= one.end and one.begin <= end and one.request.verb in ("create", "update") and _differs(one, claim)
-    ]
-    own = [one for one in writes if facts.is_by(claim.get("by"), one.request)]
+    asking = (one for one in facts.requests if one.verb in ("create", "update"))
+    accepted = [one for one in asking if not one.refused and one.after is not None]
+    writes = [one for one in accepted if begin <= one.answered and one.received <= end and _differs(one, claim)]
+    own = [one for one in writes if facts.is_by(claim.get("by"), one)]
     is_last = bool(own) and own[-1] is writes[-1] and _values_of(own[-1], claim["field"]) == _said_values(claim)
     if claim.get("ongoing") and is_last:
-        later = [one for one in facts.writes if one.at > own[-1].at and one.request.verb in ("create", "update")]
+        later = [
+            one for one in facts.writes if one.begin > own[-1].answered and one.request.verb in ("create", "update")
+        ]
         return len(writes) >= claim["count"] and not later
     return is_last and len(writes) >= claim["count"]
 
@@ -357,16 +358,16 @@ def _said_values(claim: Claim) -> tuple[str, str]:
     return claim.get("asked", ""), claim.get("stored", "")
 
 
-def _differs(write: Write, claim: Claim) -> bool:
-    asked, stored = _values_of(write, claim["field"])
+def _differs(request: Request, claim: Claim) -> bool:
+    asked, stored = _values_of(request, claim["field"])
     if claim["field"] in _TIME_FIELDS and asked and stored:
         return abs(parse(asked) - parse(stored)) >= 2 * SECOND
     return asked != stored
 
 
-def _values_of(write: Write, field: str) -> tuple[str, str]:
+def _values_of(request: Request, field: str) -> tuple[str, str]:
     """Return a field as a request asked for it, and as it was stored."""
-    body, state = write.request.body, write.request.after
+    body, state = request.body, request.after
     asked = body.get("spec", {}).get(field) if body else None
     stored = json.loads(state.text)["spec"].get(field) if state else None
     return "" if asked is None else str(asked), "" if stored is None else str(stored)

@@ -222,7 +222,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def is_held_by_another(self) -> bool:
-        """True if the guard of stamps kept the lease for another pod than the one that asked: it is no holder's."""
+        """True if the guard of stamps kept the lease for another pod than the one that asked."""
         held = _HELD.search(self.message) if self.by is RefusedBy.POLICY and self.writer.uid else None
         return held is not None and held[1] != self.writer.uid
 

@@ -27,6 +27,8 @@ def add_answers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     causes = [*list_answers(evidence.own_answers)]
     if cause.blame is Blame.UNKNOWN:
         causes += [*list_answers(evidence.other_answers), *list_refusals(evidence.other_answers)]
+    # Which of two pods of one name is its holder, an input that begins late does not show.
+    causes += list_refusals([one for one in evidence.other_answers if one.is_held_by_another])
     cause = replace(cause, possible_causes=tuple(dict.fromkeys((*cause.possible_causes, *causes))))
     may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
     if not may_be_own or Cause.REFUSED_CREDENTIALS in cause.possible_causes:

@@ -299,7 +299,7 @@ class SilenceEvidence:
         Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry. A
         process that begins in the same pod, once that of the holder has ended, asks for another name.
         """
-        if answer.is_held_by_another:
+        if answer.is_held_by_another and not self._had_written(answer):
             return False
         if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
             return self.tenure is None or _is_refused_for(self.tenure, answer)
@@ -307,6 +307,11 @@ class SilenceEvidence:
             return False
         expiry = self.start + (self.silence.duration or 0) * SECOND
         return not self._is_user_shared or (not answer.is_read and answer.received <= expiry)
+
+    def _had_written(self, answer: Refusal) -> bool:
+        """Return whether the process that was answered had written the lease before, as its holder has."""
+        written = self.history.requests.addresses.by_writer.get(answer.writer.process)
+        return written is not None and min(written.first.values()) <= answer.received
 
     @cached_property
     def _is_user_shared(self) -> bool:
