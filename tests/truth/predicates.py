@@ -551,8 +551,12 @@ def _lease_contended(facts: Facts, claim: Claim) -> bool:
 @_predicate_of("handed-over")
 def _handed_over(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
-        is_replaced = write.removes == claim["previous"] and _names(claim, "identity", write.after.holder)
-        return is_replaced and facts.is_own(write, claim["previous"])
+        previous = claim["previous"]
+        is_replaced = write.removes == previous and _names(claim, "identity", write.after.holder)
+        # Who alone wrote a name, and renewed under it, is its process as far as anyone can tell: it may lead.
+        under_it = [one for one in facts.writes if one.at < write.at and one.after.holder == previous]
+        is_writer = len(under_it) > 1 and all(one.process is write.process for one in under_it)
+        return is_replaced and (is_writer or facts.is_own(write, previous))
 
     return _has_happened(facts, claim, is_it)
 

@@ -112,13 +112,14 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
         history.vacancy.extend(unled)
     last = tenure.last_renewal_write or tenure.beginning.write
     doubt = _measure_doubt(last, step.write, at)
-    # Another clock dates it, or the holder took the lease anew, as one does that does not know its own name.
-    is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)
+    # Another clock dates it, or none does, or the holder took the lease anew, as one does that does not know its name.
+    is_other_clock = not step.write.is_dated or last.is_claimed != step.write.is_claimed
+    is_restarted = is_first or is_other_clock or is_retaken(state.old, state.new)
     longest_gap = tenure.find_longest_gap_until(at)
     tenure.renew(at, step.write, manager)
     if is_restarted:
         history.renewals.restart(at, is_claimed=step.write.has_claimed_time)
-    is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
+    is_counted = history.kind is not InputKind.REVIEW and not is_restarted
     silence = None
     if is_counted:
         silence = history.renewals.add(
