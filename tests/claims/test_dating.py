@@ -14,6 +14,7 @@ from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import format_time
 
 
@@ -301,3 +302,15 @@ def test_a_first_state_whose_renewal_is_dated_back_may_be_live_until_its_latest_
     del server.events[:-1]
     (tenure,) = follow_watch(server).leases[LEASE].tenures
     assert tenure.last_extension.latest == server.now + SECOND
+
+
+def test_a_lease_lasts_from_when_a_log_has_its_renewal_and_not_from_the_fraction_of_the_holders_clock() -> None:
+    """Both are of one second."""
+    server = FakeServer()
+    server.wait(0.9)
+    db = server.elector("db-0", "shop/db", ahead=-0.6)
+    db.lead(20)
+    server.wait(14.7)
+    server.elector("mail-0", "shop/mail").take()
+    answer = account(follow_log(server), server.now)
+    assert (answer.state, answer.last_renewal) == (LeaseState.LIVE, server.now - 14_700_000)

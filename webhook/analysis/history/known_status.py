@@ -62,6 +62,9 @@ def _correct_renewal(
     if known is None:
         return status
     if abs((status.last_renewal or known) - known) <= SECOND:
+        if status.state is LeaseState.EXPIRED and not has_expired(known, status.duration, now):
+            # The fraction of a stamp is that of the holder's clock, and a log has that of the API server.
+            status = find_state_of_lease(lease, entries, now, known, is_last=True)
         return replace(status, is_disputed=False)
     # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
     status = find_state_of_lease(lease, entries, now, known, is_last=True)
