@@ -102,7 +102,7 @@ def test_what_fails_renewals_comes_before_an_older_request_to_step_down() -> Non
 
 
 def test_who_first_shows_a_request_to_step_down_did_not_ask() -> None:
-    """Who takes a lease may leave the preferredHolder that was there."""
+    """A process that takes a lease may leave the preferredHolder that was there."""
     server, _ = start_coordinated()
     writes(server, user="ops", preferredHolder="b_1")
     server.wait(20)

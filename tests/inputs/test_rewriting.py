@@ -1,4 +1,4 @@
-"""What webhooks changed of a request, by the annotations of an audit log."""
+"""The spec that mutating webhooks leave of a request, as the annotations of an audit log show it."""
 
 import json
 

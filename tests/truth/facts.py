@@ -78,7 +78,7 @@ class Write(Struct, frozen=True, dict=True):
 
     @property
     def is_webhook_renewal(self) -> bool:
-        """Whether it moved renewTime because a webhook set that, in a write that asked for nothing of the kind."""
+        """Whether a webhook moved renewTime in a write that did not ask for that."""
         body = self.request.body
         return self.is_renewal and body is not None and "renewTime" not in (body.get("spec") or {})
 

@@ -20,7 +20,7 @@ class Blame(StrEnum):
     COORDINATED = "coordinated"
     """It was asked to step down."""
     REWRITTEN = "rewritten"
-    """What it wrote was stored with another holder or renewTime, by a mutating webhook or policy."""
+    """A mutating webhook or policy changed the holder or renewTime of its writes."""
     POD = "pod"
     """Its pod was deleted, or evicted."""
     REFUSED = "refused"

@@ -75,12 +75,17 @@ _CALL: Final = re.compile(r"round_(\d+)_index_(\d+)")
 
 def is_mutated(annotations: Mapping[str, str]) -> bool:
     """Return whether a mutating webhook changed a write, as every level of a log shows."""
-    return any(key.startswith(_MUTATION) and '"mutated":true' in text for key, text in annotations.items())
+    return any(_list_mutations(annotations))
+
+
+def _list_mutations(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Yield the annotations by which mutating webhooks changed a write."""
+    yield from (key for key, text in annotations.items() if key.startswith(_MUTATION) and '"mutated":true' in text)
 
 
 def find_patched_spec(asked: Raw, annotations: Mapping[str, str]) -> dict[str, object] | None:
     """Return the spec of a request with what webhooks changed of it; None if the log does not show all of that."""
-    mutated = [key for key, text in annotations.items() if key.startswith(_MUTATION) and '"mutated":true' in text]
+    mutated = list(_list_mutations(annotations))
     calls = [call for key in mutated if (call := _CALL.fullmatch(key, len(_MUTATION)))]
     if len(calls) < len(mutated):
         return None

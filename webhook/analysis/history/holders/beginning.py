@@ -73,7 +73,7 @@ class RequestsBefore(Struct, frozen=True):
         return [one for one in sorted(self.times)[:-1] if one > since]
 
 
-def find_claims(old: LeaseSpec, new: LeaseSpec) -> tuple[int | None, int | None]:
+def find_claimed_times(old: LeaseSpec, new: LeaseSpec) -> tuple[int | None, int | None]:
     """Return `claimed_silence` and `claimed_since` of who replaced another holder.
 
     An elector that takes a lease writes acquireTime and renewTime at once, and then leaves acquireTime.

@@ -40,6 +40,9 @@ class StepDown(Struct, frozen=True):
     ) -> "StepDown":
         """Return what holds after a write that changed preferredHolder from `old` to `new`, or left it.
 
+        `manager` is the field manager that set it, as far as stamps show that. `is_renewal`: the write renewed the
+        lease, too.
+
         | preferredHolder after the write | the request before | now |
         |---|---|---|
         | empty | any | withdrawn; ignored, if a renewal did that |

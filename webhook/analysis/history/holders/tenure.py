@@ -310,22 +310,6 @@ class Tenure(Struct):
         """Note whether one of its renewals moved renewTime back."""
         self.set_back = find_set_back(old, new, at, self.set_back)
 
-    def note_preferred_holder(
-        self,
-        old: str | None,
-        new: str | None,
-        write: Write,
-        writer: Writer | None,
-        manager: str = "",
-        *,
-        is_renewal: bool,
-    ) -> None:
-        """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder.
-
-        `manager` is the field manager that set it, as far as stamps show that. `is_renewal`: the write renewed it, too.
-        """
-        self.step_down = self.step_down.follow(old, new, write, writer, manager, is_renewal=is_renewal)
-
     def note_removal(
         self,
         writer: Writer | None,

@@ -256,7 +256,7 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
             tenure.held_duration = replace(tenure.held_duration, shortened_at=_date_shortening(step, tenure, state))
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
     manager = "" if state.is_gap or asker is not None else state.find_manager_of({PREFERRED_HOLDER})
-    tenure.note_preferred_holder(
+    tenure.step_down = tenure.step_down.follow(
         old.preferred_holder, new.preferred_holder, step.write, asker, manager, is_renewal=state.has_other_renew_time
     )
 

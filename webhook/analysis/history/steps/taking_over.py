@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.history.holders.beginning import RequestsBefore, find_claims, is_renaming
+from webhook.analysis.history.holders.beginning import RequestsBefore, find_claimed_times, is_renaming
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
@@ -62,7 +62,7 @@ def take_from_holder(step: Step, state: NextState) -> None:
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
-    claimed_silence, claimed_since = find_claims(state.old, state.new)
+    claimed_silence, claimed_since = find_claimed_times(state.old, state.new)
     following.beginning = replace(
         following.beginning,
         may_have_been_expired=taking.is_close,

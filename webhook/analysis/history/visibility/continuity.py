@@ -182,8 +182,10 @@ class Continuity(Struct):
         Versions count the writes to the store: where a request names the next one after that which the last request
         named, nothing else was written between.
         """
+        if self.hidden_since is None:
+            return False
         is_next = self.sent_after > 0 and parse_number(seen.replaces) == self.sent_after + 1
-        return self.hidden_since is not None and not is_next and (not seen.replaces or seen.replaces != self.version)
+        return not is_next and (not seen.replaces or seen.replaces != self.version)
 
     def has_gap_between(self, seen: Observation, known: Lease, lease: Lease, act: Act, *, is_other: bool) -> bool:
         """Return whether writes between two states were not seen, if no request names the one that it replaced.

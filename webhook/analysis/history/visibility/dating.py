@@ -43,7 +43,7 @@ def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Writ
     is_one_clock = known.path == seen.place.path and not (bounds.is_skewed_within or is_of_watch)
     skew = 0 if is_one_clock else bounds.skew
     moment = _find_moment(seen, known, bounds)
-    created = _find_creation(seen)
+    created = _find_creation(seen) if not moment or seen.is_stamp_old else 0  # what is dated needs no bound
     at = min(moment or max(known.at or 0, created), bounds.latest)
     is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
     if moment is None or (seen.is_stamp_old and not is_logged):

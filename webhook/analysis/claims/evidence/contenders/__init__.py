@@ -1,1 +1,1 @@
-"""Who asks for a lease, and other leases that they may mean."""
+"""Evidence about the processes that ask for a lease, and about other leases that they may mean."""

@@ -38,7 +38,7 @@ class AlikeLease(Struct, frozen=True):
     is_writer: bool = False
     """A log without objects shows who wrote it."""
     changes: int = 0
-    """How often another holder was written into it, where no holder renewed it."""
+    """The number of times that another holder was written into it, if no holder renewed it."""
     by: str = ""
     """` by alice`: who wrote the last one in, "" if the input does not show that."""
     others: int = 0

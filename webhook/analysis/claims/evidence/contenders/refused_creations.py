@@ -23,7 +23,7 @@ class RefusedCreations(Struct, frozen=True):
     """Creations that were refused under the present holder; times in microseconds since 1970."""
 
     writers: Sequence[Writer]
-    """Of each creation, in order."""
+    """The writer of each creation, in order."""
     count: int
     first: int
     last: int

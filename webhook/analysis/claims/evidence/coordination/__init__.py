@@ -1,1 +1,1 @@
-"""Elections in which an API server chooses the holder, by LeaseCandidates."""
+"""Evidence from elections in which an API server chooses the holder among LeaseCandidates."""

@@ -1,1 +1,1 @@
-"""Heartbeats of nodes and API servers, and what depends on them."""
+"""Evidence from the heartbeats of nodes and API servers."""

@@ -1,1 +1,1 @@
-"""What a log shows of pods: of those that held a lease, ask for it, or should."""
+"""Evidence about the pods that held a lease, ask for it, or should ask for it."""

@@ -21,16 +21,20 @@ _OF_REPLICA_SET: Final = re.compile(rf"(.+)-({GENERATED}{{1,10}})-{GENERATED}{{5
 
 def describe_updates(writes: Iterable[RelatedWrite], since: int) -> str:
     """`Deployment shop/db was updated 9 times by shop/reloader`, since shortly before an instant; "" if nobody did."""
+    group = max(group_updates(one for one in writes if one.at >= since - _BEFORE), key=len, default=[])
+    if len(group) < _MIN_TIMES:
+        return ""
+    workload = f"{group[0].kind} {format_name(f'{group[0].namespace}/{group[0].name}')}"
+    return f"{workload} was updated {len(group)} times by {describe_makers(group)}"
+
+
+def group_updates(writes: Iterable[RelatedWrite]) -> list[list[RelatedWrite]]:
+    """Return the updates of workloads, those of one workload by one user together."""
     found: dict[tuple[str, str, str, str], list[RelatedWrite]] = {}
     for one in writes:
-        if one.kind in WORKLOADS and one.verb == "updated" and one.at >= since - _BEFORE:
+        if one.kind in WORKLOADS and one.verb == "updated":
             found.setdefault((one.kind, one.namespace, one.name, describe_user(one.writer)), []).append(one)
-    most = max(found.items(), key=lambda item: len(item[1]), default=None)
-    if most is None or len(most[1]) < _MIN_TIMES:
-        return ""
-    (kind, namespace, name, _), group = most
-    who = describe_makers(group)
-    return f"{kind} {format_name(f'{namespace}/{name}')} was updated {len(group)} times by {who}"
+    return list(found.values())
 
 
 def describe_makers(writes: Sequence[RelatedWrite]) -> str:

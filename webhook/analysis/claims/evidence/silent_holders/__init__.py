@@ -1,1 +1,1 @@
-"""Why a holder did not renew, and whether it did not."""
+"""Evidence that a holder did not renew its lease, and the causes of that."""

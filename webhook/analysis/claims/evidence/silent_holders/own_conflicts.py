@@ -13,7 +13,7 @@ from webhook.analysis.history.write import Write
 
 def add_own_conflict(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence, with an update of the holder that its own last renewal made conflict."""
-    if cause.blame not in {Blame.CLIENT, Blame.UNKNOWN} or _find_own_conflict(evidence) is None:
+    if cause.blame not in {Blame.CLIENT, Blame.UNKNOWN} or not _has_own_conflict(evidence):
         return cause
     text = (
         "it had sent its last renewal and another update at once, of which the other one was answered with 409: a "
@@ -23,16 +23,14 @@ def add_own_conflict(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     return replace(cause, evidence=f"{text}; {cause.evidence}", possible_causes=possible)
 
 
-def _find_own_conflict(evidence: SilenceEvidence) -> Refusal | None:
-    """Return the conflict whose request was under way with the last renewal; a client that tries again comes later."""
+def _has_own_conflict(evidence: SilenceEvidence) -> bool:
+    """Return whether a request that conflicted was under way with the last renewal; who tries again comes later."""
     tenure = evidence.tenure
     renewal = tenure.last_renewal_write if tenure else None
     if tenure is None or renewal is None or not renewal.is_exact:
-        return None
-    for answer in evidence.history.requests.refusals:
-        if answer.has_conflicted and not answer.is_read and _overlaps(renewal, answer) and tenure.is_by(answer.writer):
-            return answer
-    return None
+        return False
+    conflicts = (one for one in evidence.history.requests.refusals if one.has_conflicted and not one.is_read)
+    return any(_overlaps(renewal, one) and tenure.is_by(one.writer) is True for one in conflicts)
 
 
 def _overlaps(renewal: Write, answer: Refusal) -> bool:

@@ -79,12 +79,12 @@ class SilenceEvidence:
 
     @cached_property
     def end_of_pod(self) -> str:
-        """What a kubelet wrote meanwhile of the end of the holder's pod, or of a container of it; "" if nothing."""
+        """The clause about the end of the holder's pod, or of a container of it; "" if no kubelet wrote of one."""
         return describe_end_of_pod(self.kubelet_writes, self.start, self.end)
 
     @cached_property
     def kubelet_writes(self) -> Sequence[PodRequest]:
-        """What kubelets wrote meanwhile as the status of the holder's pod."""
+        """The writes of kubelets to the status of the holder's pod meanwhile."""
         return find_kubelet_writes(self.histories, self.tenure, self.start, self.end) if self.tenure else ()
 
     @property

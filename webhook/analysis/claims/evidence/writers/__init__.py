@@ -1,1 +1,1 @@
-"""Who wrote a lease beside its holder, or something that it depends on."""
+"""Evidence about writes by others than the holder, to a lease and to what it depends on."""

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from webhook.analysis.claims.evidence.silent_holders.other_leases import MIN_OTHER_WRITES
 from webhook.analysis.claims.evidence.writers.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.handover_clauses import (
     describe_edit,
     is_request_to_step_down,
 )
-from webhook.analysis.claims.presentation.events.event import MIN_OTHER_WRITES, Event
+from webhook.analysis.claims.presentation.events.event import Event
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.events import LeaseEvent

@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 
 from webhook.analysis.history.lease import LeaseHistory
 
-MIN_OTHER_WRITES: Final = 3
 PAIR: Final = 2
 get_time: Final = itemgetter(0)
 Event = tuple[int, str]

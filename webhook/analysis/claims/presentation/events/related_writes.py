@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.evidence.pods.rollouts import group_updates
 from webhook.analysis.claims.evidence.writers.related_writes import (
     describe_related_write,
     find_end_of_refusals,
@@ -15,9 +16,8 @@ from webhook.analysis.claims.evidence.writers.related_writes import (
     is_new,
 )
 from webhook.analysis.claims.presentation.events.event import PAIR, Event, get_time, group_by_tenure
-from webhook.analysis.claims.words import describe_user, format_clock
+from webhook.analysis.claims.words import format_clock
 from webhook.analysis.inputs.items import RelatedWrite, Writer
-from webhook.analysis.inputs.related_writes import WORKLOADS
 from webhook.findings import ReportFinding, Severity
 
 _MANY: Final = 4
@@ -97,12 +97,8 @@ def _join_repeated(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWri
 
 def _join_writes_of_pods(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWrite]]:
     """Return the groups, with those in one in which several pods of one account updated one workload."""
-    by_account: dict[tuple[str, str, str, str], list[RelatedWrite]] = {}
-    for write in (one for group in groups for one in group):
-        if write.kind in WORKLOADS and write.verb == "updated" and write.writer.pod:
-            key = write.kind, write.namespace, write.name, describe_user(write.writer)
-            by_account.setdefault(key, []).append(write)
-    joined = [sorted(one, key=_get_at) for one in by_account.values() if len(one) >= _MANY and _is_of_several_pods(one)]
+    by_account = group_updates(one for group in groups for one in group if one.writer.pod)
+    joined = [sorted(one, key=_get_at) for one in by_account if len(one) >= _MANY and _is_of_several_pods(one)]
     known = {id(write) for group in joined for write in group}
     return [*([one for one in group if id(one) not in known] for group in groups if id(group[0]) not in known), *joined]
 

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.evidence.silent_holders.other_leases import MIN_OTHER_WRITES
 from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.writers.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.handovers import has_lost_race
-from webhook.analysis.claims.presentation.events.event import MIN_OTHER_WRITES, Event, group_by_tenure
+from webhook.analysis.claims.presentation.events.event import Event, group_by_tenure
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
