@@ -19,6 +19,8 @@ class Heard(Struct):
     """The latest requests of each process, in microseconds since 1970; who is not authenticated is Writer()."""
 
     times: dict[Writer, deque[int]] = field(default_factory=dict)
+    first: dict[Writer, int] = field(default_factory=dict)
+    """When the first request of each of them was received, in microseconds since 1970."""
     nodes: dict[Writer, str] = field(default_factory=dict)
     """The node of the pod of each of them, as its token says."""
     forgotten_until: int = 0
@@ -38,8 +40,10 @@ class Heard(Struct):
                 oldest = min(self.times, key=self._find_last)
                 self.forgotten_until = max(self.forgotten_until, self._find_last(oldest))
                 del self.times[oldest]
+                del self.first[oldest]
                 self.nodes.pop(oldest, None)
             times = self.times[who] = deque(maxlen=KEPT)
+            self.first[who] = (seen.at or 0) - seen.took
         if seen.writer and seen.writer.pod and seen.writer.node:
             self.nodes[who] = seen.writer.node
         times.append((seen.at or 0) - seen.took)

@@ -61,7 +61,7 @@ def find_pod_deletion(evidence: SilenceEvidence, within: int = GRACE) -> Deleted
     start, interval = evidence.start, min(evidence.history.renewals.usual or _INTERVAL, GRACE)
     skew = evidence.histories.bounds.skew
     known = evidence.histories.deleted_pods.list_deletions_by(own)
-    its = [one for one in known if _is_of_this_pod(one, own, tenure, start, skew=skew)]
+    its = [one for one in known if _is_of_this_pod(one, own, evidence.history, tenure, start, skew=skew)]
     near = [one for one in its if start - within - skew <= one.at <= start + interval + skew]
     heard_until = max([start, *(one.at for one in near)]) + skew + 2 * interval
     if not near or _is_heard_after(evidence.history, tenure, own, heard_until):
@@ -120,7 +120,9 @@ def _find_own(tenure: Tenure) -> Writer | None:
     return processes.own if is_known and not tenure.is_ambiguous else None
 
 
-def _is_of_this_pod(deletion: PodDeletion, own: Writer, tenure: Tenure, start: int, *, skew: int) -> bool:
+def _is_of_this_pod(
+    deletion: PodDeletion, own: Writer, history: LeaseHistory, tenure: Tenure, start: int, *, skew: int
+) -> bool:
     """Return whether the pod of a holder was deleted, and not one before it that had its name.
 
     Without a uid in the deletion, its pod is the one that was heard by then. Without one in its requests, pods of a
@@ -130,7 +132,24 @@ def _is_of_this_pod(deletion: PodDeletion, own: Writer, tenure: Tenure, start: i
     if deletion.uid and own.uid:
         return True
     is_one_pod = bool(own.uid) or tenure.holder != own.pod
-    return deletion.at - skew >= (find_first_request(tenure, own, start) if is_one_pod else start)
+    first = find_first_request(tenure, own, start) if is_one_pod else start
+    return deletion.at - skew >= first and not has_heard_namesake(history, own, first, deletion.at)
+
+
+def has_heard_namesake(history: LeaseHistory, own: Writer, since: int, until: int) -> bool:
+    """Return whether another pod of the name of a process first asked for the lease in a time: it replaced that pod.
+
+    An API server has one pod of a name at a time, so what was deleted under it after that is most likely the other one.
+    """
+    if not (own.uid and own.pod):
+        return False
+    heard = history.requests.heard.first.items()
+    return any(since < at <= until for who, at in heard if _is_namesake(who, own))
+
+
+def _is_namesake(who: Writer, own: Writer) -> bool:
+    is_named_so = (who.user, who.pod, who.impersonator) == (own.user, own.pod, own.impersonator)
+    return is_named_so and who.uid not in {"", own.uid}
 
 
 def find_first_request(tenure: Tenure, own: Writer, start: int) -> int:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.evidence.pods.deleted_pods import find_first_request
+from webhook.analysis.claims.evidence.pods.deleted_pods import find_first_request, has_heard_namesake
 from webhook.analysis.claims.words import (
     UNLESS_DRY_RUN,
     describe_by_writer,
@@ -94,7 +94,7 @@ def find_holder_pod_deletions(
         until = now if tenure.until is None else min(now, tenure.until)
         if after is not None and not tenure.is_deleted and (tenure.is_stand_in or not tenure.is_end_dated):
             until = min(now, after.since)  # its last write ends it, where a log shows nothing else
-        within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure)]
+        within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, history, tenure)]
         if len(within) == 1 and after is not None and _is_gone_by(within[0], histories, tenure, after, found):
             within = [replace(within[0], is_surely_not_dry_run=True)]
         is_order_known = histories.bounds.skew <= SECOND
@@ -143,12 +143,15 @@ def _is_followed_by_namesake(tenure: Tenure, after: Tenure) -> bool:
     return (own.user, own.pod) == (follower.user, follower.pod) and own.uid != follower.uid
 
 
-def _is_of(deletion: PodDeletion, own: Writer, tenure: Tenure) -> bool:
+def _is_of(deletion: PodDeletion, own: Writer, history: LeaseHistory, tenure: Tenure) -> bool:
     """Return whether a deletion is known to be of the pod of a process, or of one of its name that was heard by then.
 
     The deletions of other uids are left out before.
     """
-    return bool(deletion.uid and own.uid) or deletion.at >= find_first_request(tenure, own, tenure.last_renewal)
+    if deletion.uid and own.uid:
+        return True
+    first = find_first_request(tenure, own, tenure.last_renewal)
+    return deletion.at >= first and not has_heard_namesake(history, own, first, deletion.at)
 
 
 def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:
