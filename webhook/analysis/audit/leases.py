@@ -236,7 +236,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         )
         found = subject.report("election-stalled", message)
         yield found if status.from_stamps else replace(found, how="writer-clock")
-    elif subject.lease.strategy and status.manager == OF_API_SERVERS:
+    elif status.is_choice:
         since = format_time(status.last_renewal)
         message = (
             f"{holder} was chosen by an API server at {since}, {format_length(ago)} ago, "

@@ -17,7 +17,15 @@ from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.heartbeats import is_nameless_heartbeat
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import is_dated_by_stamp
-from webhook.kubernetes.managed_fields import ACQUIRE_TIME, BEFORE_FIRST_APPLY, DURATION, HOLDER, RENEW_TIME, Entry
+from webhook.kubernetes.managed_fields import (
+    ACQUIRE_TIME,
+    BEFORE_FIRST_APPLY,
+    DURATION,
+    HOLDER,
+    OF_API_SERVERS,
+    RENEW_TIME,
+    Entry,
+)
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, format_span, get_instant, get_readable_instant, is_readable, normalize
 
@@ -67,6 +75,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     or the holder's clock is wrong.
     `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
     `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
+    `is_choice`: by field managers, an API server named the holder of a coordinated election with the last renewal.
     `is_within_skew`: it has expired by the clock of one API server, and may be live by that of another.
     """
 
@@ -78,6 +87,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     from_stamps: bool = False
     is_disputed: bool = False
     manager: str = ""
+    is_choice: bool = False
     ahead: int | None = None
     is_within_skew: bool = False
     block: TakeoverBlock | None = None
@@ -112,6 +122,7 @@ def find_state_of_lease(
     takeable = expires if (holder or is_nameless_heartbeat(spec)) and not is_release(spec) else renewed
     if state is LeaseState.LIVE and logged is None and may_be_unstamped(spec, entries):
         takeable = None
+    manager = find_manager_of_renewal(entries, stamp)
     status = LeaseStatus(
         state=state,
         holder=holder,
@@ -120,7 +131,9 @@ def find_state_of_lease(
         takeable_at=takeable,
         from_stamps=from_stamps or logged is not None,
         is_disputed=from_stamps and logged is None and not (is_constant(entries) or is_renewal_dated(spec, entries)),
-        manager=find_manager_of_renewal(entries, stamp),
+        manager=manager,
+        # An API server writes how long the lease lasts with the holder that it names.
+        is_choice=bool(spec.strategy) and manager == OF_API_SERVERS and not is_duration_by_another(entries),
         ahead=measure_ahead(spec, entries) if from_stamps else None,
     )
     block = _find_block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)

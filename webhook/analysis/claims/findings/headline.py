@@ -26,7 +26,6 @@ from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding
-from webhook.kubernetes.managed_fields import OF_API_SERVERS
 from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
@@ -276,8 +275,8 @@ def _describe_silence(account: "Account", holder: str) -> str:
     is_chosen = (
         tenure.is_chosen and not tenure.processes.renewals if tenure and tenure.began is not Handover.SEEN else False
     )
-    manager = account.status.manager if account.status else ""
-    if lease and lease.spec.strategy and (is_chosen or manager == OF_API_SERVERS):
+    is_choice = account.status is not None and account.status.is_choice
+    if is_choice or (lease is not None and lease.spec.strategy and is_chosen):
         return f"{holder} was chosen{_describe_since(account.last_renewal, now)} and has not renewed since"
     taker = tenure.processes.taken_by if tenure and tenure.processes.is_never_renewed else None
     if tenure and taker:
