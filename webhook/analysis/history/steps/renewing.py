@@ -69,15 +69,28 @@ def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
     """
     is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.beginning.is_unseen)
     is_first = is_taken_up and not (writer is None and _is_renewed_by_chooser(step.history, tenure))
-    return is_last_renewal_known(step, tenure) and not is_first
+    is_duration_known = tenure.held_duration.before_longer is None
+    return is_last_renewal_known(step, tenure) and is_duration_known and not is_first
 
 
 def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
     history = step.history
     if state.writer is None and (history.kind is InputKind.AUDIT_LOG or _is_renewed_by_chooser(history, tenure)):
         return False
+    if tenure.is_chosen and not tenure.processes.renewals and _is_named_after_another(history, tenure, state.writer):
+        return False
     within = None if step.write.is_claimed else (step.write.earliest, step.write.latest or state.at)
     return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
+
+
+def _is_named_after_another(history: LeaseHistory, tenure: Tenure, writer: Writer | None) -> bool:
+    """Return whether a chosen identity begins with the name of a pod that asked for the lease, and not of the writer's.
+
+    Whoever may update the lease may be the first to renew it.
+    """
+    if writer is None or not writer.pod or tenure.holder.startswith(writer.pod):
+        return False
+    return any(who.pod and tenure.holder.startswith(who.pod) for who in history.requests.heard.times)
 
 
 def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
