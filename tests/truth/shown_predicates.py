@@ -69,7 +69,7 @@ def _inside(facts: Facts, claim: Claim) -> tuple[int, int]:
         # A stamp says when a request came; a slow API server stores it later.
         begin = max((one.end for one in facts.writes if one.begin <= begin + POINT and begin <= one.end), default=begin)
     # What a first state says of the time before it is not evaluated.
-    return max(begin, claim.get("seen_from", 0)) + POINT, end - POINT
+    return max(begin, facts.latest(claim, "seen_from", 0)) + POINT, end - POINT
 
 
 def _states(facts: Facts, claim: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
@@ -196,6 +196,9 @@ def _unrecorded(facts: Facts, claim: Claim) -> bool:
     if "renewed without a holder" in claim["text"]:
         renewed = facts.find_writes(begin - POINT, last + POINT, lambda one: one.is_renewal and not one.after.holder)
         return any(True for _ in renewed)
+    if "it may have expired before" in claim["text"]:
+        changes = facts.find_writes(0, facts.now + POINT, lambda one: bool(one.puts) or _is_lengthened(one))
+        return not facts.is_surely_live(last) or any(one.end >= begin - POINT for one in changes)
     if " took it in this time" in claim["text"]:
         taken = facts.find_writes(begin - POINT, last + POINT, lambda write: write.puts == claim["identity"])
         return any(True for _ in taken)
@@ -208,6 +211,10 @@ def _unrecorded(facts: Facts, claim: Claim) -> bool:
     if any(True for _ in facts.find_writes(first - POINT, latest + POINT, _is_retaken)):
         return True  # by its own count another one held it, and a watch does not show that it is whole
     return any(since <= last + POINT and begin <= until for since, until in claim["hidden"])
+
+
+def _is_lengthened(write: Write) -> bool:
+    return (write.after.duration or 0) > (write.before.duration or 0)
 
 
 def _is_retaken(write: Write) -> bool:
@@ -425,11 +432,17 @@ def _changes(facts: Facts) -> int:
 def _handovers(facts: Facts, claim: Claim) -> bool:
     """A page counts those up to its end: a writer's clock that is ahead may date one after that.
 
-    Where only writers are shown, who renews stands for the holder: two may use one name.
+    Where only writers are shown, who renews stands for the holder: two may use one name. A holder that counts a
+    transition and says that it took the lease, which named it already, may have lost it meanwhile.
     """
     count, is_whole = _changes(facts), claim["is_whole"] and claim.get("clock") != "writer"
     count = max(count, _changes_of_writer(facts)) if claim.get("are_writers") else count
-    return bool(claim["count"] == count if is_whole else claim["count"] <= count)
+    most = count + sum(_is_retaken(one) and _counts_more(one) for one in facts.writes)
+    return bool(count <= claim["count"] <= most if is_whole else claim["count"] <= most)
+
+
+def _counts_more(write: Write) -> bool:
+    return (write.after.transitions or 0) > (write.before.transitions or 0)
 
 
 def _changes_of_writer(facts: Facts) -> int:

@@ -35,6 +35,7 @@ MAX_BYTES: Final = 2_600_000
 """Bytes of page data: with the page itself they stay below 3 MB."""
 MIN_KEPT: Final = 4
 """Renewals, marks and spans of a lane that are kept at least."""
+_UNKNOWN_DURATION: Final = "it may have expired before another writer made it last longer"
 
 
 class Frozen(Struct, frozen=True):
@@ -123,11 +124,13 @@ class SpanRecord(Struct):
         *,
         is_gone: bool,
         hidden_since: int | None = None,
+        doubtful_at: int | None = None,
     ) -> tuple[Span, ...]:
         """Return all spans up to `end`, in microseconds since 1970.
 
         The present holder is late since `overdue_at`, if it is, or the lease is `frozen`. That no one holds a lease
-        ends when it `is_gone`. What was written since `hidden_since` the input may lack.
+        ends when it `is_gone`. What was written since `hidden_since` the input may lack. Since `doubtful_at` the
+        present holder may have been late.
         """
         current = self.present
         if current is None or (is_gone and current.tenure is None):
@@ -138,10 +141,16 @@ class SpanRecord(Struct):
             if before and before[-1].kind is SpanKind.HELD:
                 # By a stamp that is ahead: it is held at the end, since whenever that was, and not by the one before.
                 spans, current = before, replace(current, begins=end)
+        shown_until = min(end, hidden_since or end)
         if current.is_named and frozen and frozen.since < end:
             turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
-        elif current.is_named and overdue_at is not None and overdue_at < min(end, hidden_since or end):
-            turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
+        elif current.is_named:
+            if current.kind is SpanKind.HELD and doubtful_at is not None and doubtful_at < shown_until:
+                turns.append(
+                    _Open(SpanKind.UNRECORDED, doubtful_at, current.tenure, current.manager, _UNKNOWN_DURATION)
+                )
+            if overdue_at is not None and overdue_at < shown_until:
+                turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
         if hidden_since is not None:
             turns.append(_Open(SpanKind.UNRECORDED, hidden_since))
         for turned in turns:

@@ -90,6 +90,7 @@ class TimelineBuilder(Struct):
                 lane.find_freeze(ends),
                 is_gone=lane.history.is_deleted,
                 hidden_since=lane.history.hidden_since,
+                doubtful_at=lane.doubtful_at,
             ),
             lane.ticks,
             tuple(map(lane.add_cause, lane.marks)),

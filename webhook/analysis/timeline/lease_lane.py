@@ -69,6 +69,7 @@ _HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
 _BY_FIRST_STATE: Final = "as the first state that was seen says"
 _UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
 _NO_RENEWAL: Final = "the lease has no renewTime"
+_UNKNOWN_EXPIRY: Final = "it may have expired before the next holder took it"
 _UNKNOWN_TIME: Final = "the input does not show when"
 _WITHOUT_HOLDER: Final = "it was renewed without a holder: whoever compares that with an empty name may have led"
 _FREE: Final = frozenset({SpanKind.LEADERLESS, SpanKind.REMOVED, SpanKind.NEVER_HELD})
@@ -425,6 +426,13 @@ class LeaseLane(Struct):
         is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
         return tenure.is_chosen and is_begun and is_whole and not (tenure.is_stand_in or tenure.beginning.is_unseen)
 
+    @property
+    def doubtful_at(self) -> int | None:
+        """The time from which on the present holder's lease may have expired, where that is not known; else None."""
+        tenure = self.history.latest_tenure
+        seconds = tenure.held_duration.before_longer if tenure is not None else None
+        return None if tenure is None or seconds is None else tenure.kept_until + seconds * SECOND
+
     def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
         """Say that a holder that is removed had let the lease expire before, if it had."""
         duration = tenure.held_duration.least if tenure else None
@@ -432,6 +440,17 @@ class LeaseLane(Struct):
             expired = max(tenure.kept_until + duration * SECOND, tenure.held_duration.shortened_at)
             if expired < at and self.spans.present and self.spans.present.kind is SpanKind.HELD:
                 self.spans.turn(SpanKind.OVERDUE, expired)
+
+    def _turn_doubtful(self, before: Tenure, at: int) -> None:
+        """Say that a holder may have let the lease expire just before another one took it, where that is not known."""
+        expired = _find_expiry(before, at)
+        if (
+            before.held_duration.least
+            and expired < at
+            and self.spans.present
+            and self.spans.present.kind is SpanKind.HELD
+        ):
+            self.spans.turn(SpanKind.UNRECORDED, expired, _UNKNOWN_EXPIRY)
 
     def _mark_event(self, event: LeaseEvent, at: int) -> None:
         """Mark what changes neither the holder nor how long it holds."""
@@ -505,6 +524,7 @@ class LeaseLane(Struct):
         self._turn_unrecorded(tenure)
         if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
             self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
+            self._turn_doubtful(self.history.tenures[-2], since)
         status = self.history.find_status(since)
         manager = status.manager if status else ""
         held, reason = self._classify_held()

@@ -18,6 +18,15 @@ class HeldDuration(Struct, frozen=True):
     """The time at which another writer shortened it, in microseconds since 1970; 0 if none did since the last
     renewal."""
 
+    before_longer: int | None = None
+    """Fewer seconds that it lasted until another writer, at a time that is not known, made it last longer: the lease
+    may have expired by then."""
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Other numbers of seconds by which it may have lasted since the last renewal."""
+        return tuple(one for one in (self.shorter, self.before_longer) if one is not None)
+
     @property
     def least(self) -> int | None:
         """Seconds that it lasts at least: less than `seconds` if who wrote fewer may be its holder."""
@@ -45,4 +54,4 @@ class HeldDuration(Struct, frozen=True):
         if not is_own and may_be_own and seconds != shorter:
             shorter, shortened_at = seconds, at
         is_longer = is_own or self.seconds is None or (seconds or 0) > self.seconds
-        return HeldDuration(seconds if is_longer else self.seconds, shorter, shortened_at)
+        return HeldDuration(seconds if is_longer else self.seconds, shorter, shortened_at, self.before_longer)

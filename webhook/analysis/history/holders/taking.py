@@ -125,7 +125,8 @@ def classify_write(tenure: Tenure | None, kept_until: int | None, duration: int 
     less = max(0, write.at - write.earliest + last - at - skew)
     more = max(0, (write.latest or write.at) - write.at + at - first - skew)
     how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)
-    if tenure is None or tenure.held_duration.shorter is None:
-        return how
-    other = classify_taking(kept_until, tenure.held_duration.shorter, write.at, less=less, more=more, is_dated=is_dated)
-    return how if how is other else Handover.UNKNOWN
+    others = (
+        classify_taking(kept_until, seconds, write.at, less=less, more=more, is_dated=is_dated)
+        for seconds in (() if tenure is None else tenure.held_duration.others)
+    )
+    return how if all(how is other for other in others) else Handover.UNKNOWN

@@ -250,7 +250,12 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
             find_manager_of_renewal(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)
         ]
         at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
+        lasted = tenure.held_duration.seconds
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
+        is_longer = lasted is not None and (new.lease_duration_seconds or 0) > lasted
+        is_undated = state.is_gap or not step.write.is_dated
+        if is_longer and is_undated and not (state.has_other_renew_time or is_begun):
+            tenure.held_duration = replace(tenure.held_duration, before_longer=lasted)
         if not is_renewed and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
             # Until then it lasted as long as it said before.
             tenure.held_duration = replace(tenure.held_duration, shortened_at=_date_shortening(step, tenure, state))
