@@ -238,6 +238,11 @@ class Facts(Struct, frozen=True, dict=True):
         standing = self._standing(at, is_sure=True)
         return standing is not None and at < standing[0].begin + standing[1] - self.spread
 
+    @property
+    def is_surely_live_now(self) -> bool:
+        """Whether the lease is live by what is stored now, also by a write of this instant."""
+        return self.is_surely_live(self.now + 1)
+
     def may_be_live(self, at: int) -> bool:
         """Return whether the lease may be live at an instant."""
         standing = self._standing(at)

@@ -86,7 +86,7 @@ def _is_expired(facts: Facts, claim: Claim) -> bool:
         return facts.holder == identity and is_over
     begin, end = facts.inside(claim)
     if begin > end or "from" not in claim:
-        return facts.holder == identity and not facts.is_surely_live(facts.now)
+        return facts.holder == identity and not facts.is_surely_live_now
     return all(
         (spec.holder or "") == identity and not facts.is_surely_live(at)
         for at, spec, _ in _states_in(facts, begin, end)
@@ -427,7 +427,7 @@ def _find_choice(facts: Facts, identity: str) -> Write | None:
 @_predicate_of("election-stalled")
 def _election_stalled(facts: Facts, claim: Claim) -> bool:
     spec = facts.spec
-    is_live = facts.is_surely_live(facts.now)
+    is_live = facts.is_surely_live_now
     if claim.get("how") == "writer-clock":
         is_live = facts.now + POINT < (spec.renewed or 0) + (spec.duration or 0) * SECOND
     if not spec.preferred or is_live:
@@ -688,7 +688,7 @@ def _is_frozen(facts: Facts, claim: Claim) -> bool:
 
 @_predicate_of("heartbeat-silent")
 def _heartbeat_silent(facts: Facts, _: Claim) -> bool:
-    return not facts.is_surely_live(facts.now)
+    return not facts.is_surely_live_now
 
 
 @_predicate_of("stamp-missing")

@@ -123,7 +123,7 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
             "is_logged": given.kind in LOGS,
         }
         if span.reason and span.kind in (SpanKind.HELD, SpanKind.NEVER_HELD):
-            span_facts |= {"seen_from": seen_from}
+            span_facts |= {"seen_from": _time(seen_from)}
         until = end if span.ends is None else format_micro_time(span.ends)
         span_facts |= {"is_open": span.ends is None}
         kind, text = f"timeline-{span.kind.value}", span.describe(gaps, timeline.ends)
