@@ -558,3 +558,35 @@ def test_a_chosen_holder_renews_a_lease_that_was_created_again_as_late_as_it_doe
     output = text(explain_server(server))
     assert "the API server chose b_1; b_1 first renewed it up to 2.3 s later" in output
     assert "chose b_1; not renewed" not in output
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_chosen"),
+    [({"leaseDurationSeconds": 5}, True), ({}, False)],
+    ids=["with the duration that it writes", "with another renewTime alone"],
+)
+def test_the_field_manager_of_an_api_server_chooses_only_with_a_duration(
+    changes: dict[str, int], *, is_chosen: bool
+) -> None:
+    server, first = start_coordinated()
+    first.duration = 20
+    first.renew(strategy=STRATEGY)
+    server.wait(100)
+    writes(server, user="mallory", renewTime=first._time(), **changes)
+    server.wait(60)
+    assert ("was chosen" in text(account(follow_watch(server), server.now))) is is_chosen
+
+
+@pytest.mark.parametrize("pod", ["b", "intruder"])
+def test_who_renews_first_what_names_another_pod_is_not_its_process(pod: str) -> None:
+    server, _ = start_coordinated()
+    server.elector("b", "shop/db").ask()
+    writes(server, preferredHolder="b_1")
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(2)
+    server.elector("b", "shop/db", pod=pod).renew(strategy=STRATEGY)
+    (history,) = follow_log(server).leases.values()
+    assert history.latest_tenure is not None
+    own = history.latest_tenure.processes.own
+    assert ("" if own is None else own.pod) == ("b" if pod == "b" else "")

@@ -62,6 +62,20 @@ def test_for_how_long_a_pod_may_go_on_after_its_deletion_is_said(seconds: int, w
     assert fact.message == f"pod db-0, which held it, {words}, and went on renewing it for 10 s"
 
 
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["of the holder", "of the next pod of its name"])
+def test_a_deletion_without_a_uid_is_of_the_pod_that_was_heard_last(*, is_replaced: bool) -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    db = server.elector("db-0", "shop/db")
+    db.lead(60)
+    if is_replaced:
+        server.uids["db-0"] = "u-1"
+        server.wait(0.5)
+        db.ask()
+    server.wait(0.5)
+    server.delete_pod("db-0")
+    assert len(facts_of(account(follow_log(server), server.now))) == (0 if is_replaced else 1)
+
+
 def test_by_clocks_that_differ_it_is_not_known_whether_a_pod_went_on_after_its_deletion() -> None:
     server = FakeServer(uids={"db-0": "u-0"})
     db = server.elector("db-0", "shop/db")

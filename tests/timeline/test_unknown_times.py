@@ -499,3 +499,15 @@ def test_whether_who_is_written_in_holds_it_is_unknown_where_the_release_is_not_
     *_, released, _ = (number for number, one in enumerate(server.log) if one["objectRef"]["name"] == "db")
     del server.log[released - 2 : released]  # the release follows a state that the log does not have
     assert next(kind for kind, _, sentence in texts(read_log(server)) if "b_1" in sentence) == "unrecorded"
+
+
+def test_when_a_lease_expired_is_unknown_if_its_duration_rose_unseen() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(40)
+    spec = server.leases["shop/db"]["spec"]
+    server.write("shop/db", {**spec, "leaseDurationSeconds": 30}, "edit", "admin", "")
+    server.elector("b", "shop/cache").lead(20)
+    lane = next(one for one in read_all(server.watch(managed_fields=False)).lanes if one.name == "db")
+    begins = [(one.kind.value, round((one.begins - START) / SECOND)) for one in lane.spans]
+    assert begins == [("held", 0), ("unrecorded", 25), ("overdue", 40)]
