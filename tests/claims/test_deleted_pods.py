@@ -510,3 +510,14 @@ def test_a_kubelet_is_not_who_evicts_the_pods_of_holders() -> None:
         server, _ = play((-1, deed))
         answer = account(follow_log(server), server.now)
         assert find_evictor(answer.pods.deletions, [answer.history.tenures[0]]) == evictor
+
+
+def test_a_holder_that_seldom_renewed_was_deleted_within_its_own_rhythm() -> None:
+    server = FakeServer(uids={"db-0": "u-0", "db-1": "u-1"})
+    server.elector("db-0", "shop/db", duration=60, retry=10.0).lead(60)
+    server.wait(5)
+    server.delete_pod("db-0", uid="u-0")
+    server.wait(60)
+    server.elector("db-1", "shop/db").lead(60)
+    (lost,) = (one for one in find_claims(account(follow_log(server), server.now)) if one.check == "leader-lost")
+    assert "by kube-system/replicaset-controller, 5 s after its last renewal" in lost.message

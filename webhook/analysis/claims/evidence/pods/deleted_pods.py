@@ -58,7 +58,9 @@ def find_pod_deletion(evidence: SilenceEvidence, within: int = GRACE) -> Deleted
     own = _find_own(tenure) if tenure is not None else None
     if tenure is None or own is None:
         return None
-    start, interval = evidence.start, min(evidence.history.renewals.usual or _INTERVAL, GRACE)
+    # The next holder may have another rhythm.
+    usual = max(evidence.history.renewals.usual or _INTERVAL, tenure.processes.find_longest_pause(evidence.start))
+    start, interval = evidence.start, min(usual, GRACE)
     skew = evidence.histories.bounds.skew
     known = evidence.histories.deleted_pods.list_deletions_by(own)
     its = [one for one in known if _is_of_this_pod(one, own, evidence.history, tenure, start, skew=skew)]
