@@ -78,6 +78,19 @@ def test_what_another_one_asks_for_is_not_what_the_holder_asked_for() -> None:
     assert tenure.asked_holder == "db-0_original"
 
 
+def test_who_writes_the_stored_name_of_an_unknown_process_asked_for_nothing_else() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.identity = "cluster-leader"
+    db.take()
+    ask(server, holderIdentity="db-0")
+    server.wait(2)
+    server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
+    ask(server)
+    (tenure,) = follow_log(server).leases[LEASE].tenures
+    assert tenure.asked_holder == "db-0"
+
+
 def test_it_is_not_known_whether_it_goes_on_behind_a_hole_of_the_log() -> None:
     server = led(holderIdentity="db-0_original")
     server.wait(60)

@@ -82,12 +82,19 @@ def _take_stored(step: Step) -> None:
         first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
         is_watched = first.is_watched or read_at is None
         history.unlogged = replace(first, until=step.write.at, is_watched=is_watched)
-    if (tenure := history.current_tenure) is not None and tenure.is_by(step.seen.writer) is not False:
-        tenure.note_asked(history.requests.rewritten.asked_holder)
+    _note_asked(step)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
     _note_visibility(step, goes_on=goes_on)
     _report_sharing(step)
+
+
+def _note_asked(step: Step) -> None:
+    """Note which holder its process asked for; who writes another's name as it is stored asked for nothing else."""
+    tenure, asked = step.history.current_tenure, step.history.requests.rewritten.asked_holder
+    is_own = None if tenure is None else tenure.is_by(step.seen.writer)
+    if tenure is not None and (is_own or (is_own is None and asked)):
+        tenure.note_asked(asked)
 
 
 def _note_serving_address(step: Step) -> None:
