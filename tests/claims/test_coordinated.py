@@ -566,7 +566,7 @@ def test_a_chosen_holder_renews_a_lease_that_was_created_again_as_late_as_it_doe
     ids=["with the duration that it writes", "with another renewTime alone"],
 )
 def test_the_field_manager_of_an_api_server_chooses_only_with_a_duration(
-    changes: dict[str, int], *, is_chosen: bool
+    changes: dict[str, Any], *, is_chosen: bool
 ) -> None:
     server, first = start_coordinated()
     first.duration = 20
