@@ -8,7 +8,7 @@ it begins with the first try after the last renewal, one retry period later (cli
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.analysis.history.slow_tenures import SlowTenure, find_slow_tenure
 from webhook.analysis.inputs.items import MILLISECOND, CountedRenewals
 from webhook.kubernetes.times import SECOND
 
@@ -124,6 +125,12 @@ class Renewals(Struct):
     """The latest time in which its intervals alternated; None if they never did."""
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
+    _slow: deque[SlowTenure] = field(default_factory=partial(deque, (), _KEPT))
+    """Former holders that renewed more rarely than the others."""
+    _holder_since: int = 0
+    _usual_count: int = 0
+    """How many intervals of the present holder were no silences, and how many were."""
+    _silence_count: int = 0
 
     def add(
         self,
@@ -156,7 +163,10 @@ class Renewals(Struct):
         if longest is None or is_silence:
             silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed, longest_gap)
             (self.silences if is_silence else self._early).append(silence)
-        if not is_silence:
+        if is_silence:
+            self._silence_count += 1
+        else:
+            self._usual_count += 1
             self.intervals.append(gap)
             self._usual = None
         self._take_early()
@@ -239,8 +249,11 @@ class Renewals(Struct):
 
     def restart_with_holder(self, at: int, *, has_expired: bool, is_claimed: bool | None = None) -> None:
         """Restart at the first renewal of a new holder; `is_claimed` is as in `restart`."""
+        if (slow := self._find_slow_holder()) is not None:
+            self._slow.append(slow)
         self.tenure_count += 1
         self.of_holder.clear()
+        self._holder_since, self._usual_count, self._silence_count = at, 0, 0
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at, is_claimed=is_claimed)
@@ -276,6 +289,24 @@ class Renewals(Struct):
         found = sorted(self.of_holder)
         return found[len(found) // 2] if len(found) >= _MIN_INTERVALS else None
 
+    def _find_slow_holder(self) -> SlowTenure | None:
+        """Return the present tenure if its holder renews more rarely than those before; else None."""
+        longest, last = self.longest_usual, self.last
+        if longest is None or last is None or self._silence_count <= 3 * self._usual_count:
+            return None
+        return find_slow_tenure(self.tenure_count, (self._holder_since, last), self.of_holder, longest)
+
+    def _list_slow_within(self, start: int, end: int) -> Sequence[SlowTenure]:
+        """Return the tenures between two instants whose holders renewed more rarely than the others."""
+        present = self._find_slow_holder()
+        found = self._slow if present is None else (*self._slow, present)
+        return [one for one in found if one.start < end and (one is present or start < one.end)]
+
+    def _list_silences(self, start: int, end: int) -> Sequence[Silence]:
+        """Return the silences that lie at least partly between two instants, without what is the rhythm of a holder."""
+        within, slow = _list_silences_within(self.silences, start, end), self._list_slow_within(start, end)
+        return [one for one in within if not any(_is_explained(one, tenure) for tenure in slow)]
+
     @property
     def longest_usual(self) -> int | None:
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
@@ -307,11 +338,12 @@ class Renewals(Struct):
 
     def measure_silence_within(self, start: int, end: int) -> int:
         """Return how much of the longest silence lies between two instants, in microseconds."""
-        return max(_measure_longest_within(self.silences, start, end), _measure_longest_within(self.lost, start, end))
+        within = (*self._list_silences(start, end), *_list_silences_within(self.lost, start, end))
+        return _measure_longest(within, start, end)
 
     def find_longest_silence(self, start: int, end: int) -> int:
         """Return the length of the longest silence that lies at least partly between two instants, in microseconds."""
-        within = (*_list_silences_within(self.silences, start, end), *_list_silences_within(self.lost, start, end))
+        within = (*self._list_silences(start, end), *_list_silences_within(self.lost, start, end))
         return max((one.length for one in within), default=0)
 
     def has_renewals_around(self, start: int, end: int) -> bool:
@@ -327,18 +359,21 @@ class Renewals(Struct):
         usual, first, last = self.usual, self.first, self.last
         if usual is None:
             return self._has_stopped(start, end) or None
+        slow = self._list_slow_within(start, end)
+        usual = max([usual, *(one.pace for one in slow if one.is_pace_known)])
         if first is None or last is None or last < start - 3 * usual - SECOND or 2 * usual > end - start:
             return None
         if first >= start:
             # That one began to be renewed soon, and went on, shows that the API server was there; its absence nothing.
             is_there = first <= start + (end - start) // 4 and last >= end - 2 * usual
             return False if is_there and self.measure_silence_within(first, end) < (end - start) // 4 else None
-        if 2 * _measure_longest_within(self.free, start, end) >= end - start:
+        if 2 * _measure_longest(_list_silences_within(self.free, start, end), start, end) >= end - start:
             return None
         if any(one.start < end and start < one.end for one in self.unseen):
             return None
         stopped = end - max(start, last) if last < end else 0
-        return max(self.measure_silence_within(start, end), stopped - usual) * 2 >= end - start
+        is_late = max(self.measure_silence_within(start, end), stopped - usual) * 2 >= end - start
+        return is_late or (False if all(one.is_pace_known for one in slow) else None)
 
     def find_sure_pace(self, start: int, end: int) -> int | None:
         """Return how long the lease went without a renewal between two instants at most, in microseconds.
@@ -370,9 +405,10 @@ class Renewals(Struct):
 
     def has_stopped_by(self, end: int, until: int) -> bool:
         """Return whether its last renewal came before an instant, and several were missing when the input ended."""
-        longest, last = self.longest_known, self.last
+        longest, last, slow = self.longest_known, self.last, self._find_slow_holder()
         if longest is None or last is None or any(one.end > last for one in self.unseen):
             return False
+        longest = longest if slow is None else slow.longest_usual
         return last < end and until - last >= _MISSED_AT_END * longest
 
     @property
@@ -390,9 +426,12 @@ class Renewals(Struct):
         )
 
 
-def _measure_longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
-    within = _list_silences_within(silences, start, end)
+def _measure_longest(within: Iterable[Silence], start: int, end: int) -> int:
     return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+
+
+def _is_explained(silence: Silence, tenure: SlowTenure) -> bool:
+    return silence.tenure_number == tenure.number and tenure.explains(silence.length)
 
 
 def _list_silences_within(silences: Sequence[Silence], start: int, end: int) -> Iterator[Silence]:
