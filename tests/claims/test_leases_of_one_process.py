@@ -85,3 +85,57 @@ def test_leases_that_the_same_text_went_on_to_hold_are_said(name: str, namespace
     lead(server, [*kept, *others], 20)
     said = text(account(follow_watch(server), server.now))
     assert ("3 other leases were renewed on time, 2 of them under the same holder" in said) is is_said
+
+
+def pause(view: View, *, beside: int, others: int = 0, is_back: bool = False) -> Account:
+    """A process falls silent about a lease for 20 s, and renews a second one for so long, or towards the end."""
+    server = FakeServer()
+    silent = server.elector("shop-0", "shop/db")
+    second = server.elector("shop-0", "shop/shard", duration=60, user="system:serviceaccount:shop:db")
+    late = [server.elector(f"late-{number}", f"shop/late-{number}") for number in range(others)]
+    kept = [server.elector(f"kept-{number}", f"shop/kept-{number}") for number in range(6)]
+    lead(server, [silent, second, *late, *kept], 60)
+    follower = server.elector("shop-9", "shop/db")
+    for number in range(10):
+        lead(server, kept, 2)
+        if 2 * number < beside or (is_back and number > 7):
+            second.renew()
+    follower.take()
+    lead(server, [follower, second, *late, *kept], 20)
+    return account(view(server), server.now)
+
+
+def test_a_process_did_not_renew_another_lease_while_it_was_silent_for_that_one_too() -> None:
+    assert "it renewed shard meanwhile" not in text(pause(follow_log, beside=2))
+    assert "it renewed shard meanwhile" in text(pause(follow_log, beside=8))
+    assert "it renewed shard meanwhile" in text(pause(follow_log, beside=0, is_back=True))
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch])
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        (0, "shop/shard was late at the same time, under the same holder"),
+        (1, "shop/shard and shop/late-0 were late at the same time, the first one under the same holder"),
+    ],
+    ids=["no other was", "another one was"],
+)
+def test_a_late_lease_of_the_same_holder_is_told_from_others(view: View, others: int, words: str) -> None:
+    said = text(pause(view, beside=0, others=others))
+    assert f", and {words}" in said
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch])
+def test_several_late_leases_of_the_same_holder_are_counted(view: View) -> None:
+    server = FakeServer()
+    mine = [server.elector("shop-0", f"shop/{name}", duration=60) for name in ("db", "shard-0", "shard-1")]
+    mine[0].duration = 15
+    late = server.elector("late-0", "shop/late")
+    kept = [server.elector(f"kept-{number}", f"shop/kept-{number}") for number in range(4)]
+    lead(server, [*mine, late, *kept], 60)
+    lead(server, kept, 20)
+    follower = server.elector("shop-9", "shop/db")
+    follower.take()
+    lead(server, [follower, *mine[1:], late, *kept], 20)
+    said = text(account(view(server), server.now))
+    assert "shop/shard-0, shop/shard-1 and 1 more were late at the same time, 2 of them under the same holder" in said

@@ -398,6 +398,27 @@ def test_a_write_that_is_received_before_it_asks_again_is_the_work_of_a_leader(l
     assert ("which may be the work of two leaders" in find_loss(server)) is is_work
 
 
+@pytest.mark.parametrize(
+    ("until", "is_work"), [(None, False), (90, False), (40, True)], ids=["still", "until later", "until earlier"]
+)
+def test_what_a_pod_writes_while_it_holds_another_lease_may_be_of_that(until: int | None, *, is_work: bool) -> None:
+    server, (db, mail, cart) = serve()
+    shard = server.elector("db-0", "shop/shard", duration=60, user="system:serviceaccount:shop:db")
+    together(40, db, mail, cart, shard)
+    if until == 40:
+        shard.release()
+    together(20, db, mail, cart)
+    together(20, mail, cart)
+    other = server.elector("db-1", "shop/db", duration=60)
+    other.take()
+    play(10, server, [mail, cart], pods=["db-0", "db-1"])
+    if until == 90:
+        shard.release()
+    play(10, server, [mail, cart], pods=["db-0", "db-1"])
+    other.renew()
+    assert ("which may be the work of two leaders" in find_loss(server)) is is_work
+
+
 def release(*, works_on: int, next_works: bool = True) -> str:
     """A holder releases the lease, and its pod writes on for so many seconds, beside that of the next holder."""
     server, (db, mail, cart) = serve()

@@ -125,3 +125,27 @@ def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
     assert before.clock.ahead is not None
     assert -41 * SECOND < before.clock.ahead < -39 * SECOND
     assert before.manager == "operator"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_sure"),
+    [(1, 7, True), (12, 28, False), (12, 31, True), (9, 12, False), (1, 3, False), (39, 50, True), (40, 50, False)],
+    ids=[
+        "as usual",
+        "before it was renewed again",
+        "renewed again by then",
+        "only before",
+        "in less than renewals are apart",
+        "the last one",
+        "none since",
+    ],
+)
+def test_whether_a_lease_was_surely_renewed_between_two_instants(start: int, end: int, *, is_sure: bool) -> None:
+    renewals = make_renewals(2, 2, 2, 2, 2, 20, 2, 2, 2, 2, 2)
+    assert renewals.was_renewed_between(start * SECOND, end * SECOND) is is_sure
+
+
+def test_a_lease_without_a_renewal_was_not_renewed_between_two_instants() -> None:
+    assert not Renewals().was_renewed_between(0, SECOND)
+    # Of two renewals, it is not known whether there was one between.
+    assert not make_renewals(2, 2).was_renewed_between(0, SECOND)

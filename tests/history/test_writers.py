@@ -422,7 +422,7 @@ def test_what_a_log_without_objects_may_have_shown_released_was_not_held_when_it
     assert "lease-deleted" not in {one.check for one in account(log(server, metadata_only=True)).findings}
 
 
-def on_a_node(*, is_node_silent: bool) -> Account:
+def on_a_node(*, is_node_silent: bool, returns: bool = False) -> Account:
     server = FakeServer(nodes={"a": "worker-1", "kubelet": ""})
     a, other = server.elector("a", "shop/db"), server.elector("c", "shop/other")
     node = server.elector("worker-1", "kube-node-lease/worker-1", user="system:node:worker-1")
@@ -436,6 +436,8 @@ def on_a_node(*, is_node_silent: bool) -> Account:
             node.lead(0) if second == 5 else node.renew()
         if second == 98:
             server.elector("b", "shop/db").take()
+        if returns and second > 140:
+            a.ask()
     return account(log(server))
 
 
@@ -444,6 +446,14 @@ def test_a_node_that_was_silent_too_was_cut_off() -> None:
     assert "for most of it the lease of its node, worker-1, was not renewed" in lost.message
     assert isinstance(lost, Claim)
     assert lost.advice == "See the node of a_1, which lost the lease, first: if it is only cut off, the pod may run on:"
+    assert lost.fix == "kubectl describe node worker-1"
+
+
+def test_a_node_that_was_silent_is_looked_at_also_once_the_pod_asks_again() -> None:
+    found = on_a_node(is_node_silent=True, returns=True).findings
+    (lost,) = (one for one in found if isinstance(one, Claim) and one.check == "leader-lost")
+    lead = "The node of a_1, which lost the lease, was silent, too, and its pod has asked for the lease again"
+    assert lost.advice == f"{lead}; see that node first:"
     assert lost.fix == "kubectl describe node worker-1"
 
 

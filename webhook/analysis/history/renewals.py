@@ -350,6 +350,20 @@ class Renewals(Struct):
         """Return whether the lease was renewed before one instant and after another one."""
         return self.first is not None and self.last is not None and self.first < start and end < self.last
 
+    def was_renewed_between(self, start: int, end: int) -> bool:
+        """Return whether it was surely renewed after an instant, and at another one at the latest.
+
+        A renewal after that, by a holder that was silent until then, says nothing of the time between.
+        """
+        last, longest = self.last, self.longest_usual
+        if last is None or last <= start:
+            return False
+        if last <= end:
+            return True
+        apart = (self.silences, self.lost, self.free, self._early, self.unseen)
+        is_covered = any(one.start <= start and end < one.end for kept in apart for one in kept)
+        return longest is not None and longest <= end - start and not is_covered
+
     def was_late(self, start: int, end: int) -> bool | None:
         """Return whether the lease was late between two instants, rather than renewed as usual.
 
@@ -464,6 +478,11 @@ class OtherLeases(Struct, frozen=True):
     named_stopped: tuple[tuple[str, str], ...] = ()
     """A few of these, and of those that were renewed again."""
     named_back: tuple[tuple[str, str], ...] = ()
+    back_alike: int = 0
+    """How many of those that were renewed again are of the same namespace, and were held under the same text meanwhile.
+
+    They are named first.
+    """
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
     has_own_node: bool = False

@@ -313,7 +313,7 @@ def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost
     """Return where to see what the pod of a silent holder did: it may be gone, have gone on, or have come back."""
     if cause.gone:
         return _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
-    if cause.silent_node and not tenure.processes.requests_after_loss:
+    if cause.silent_node:
         return _advise_on_node_of_pod(tenure, cause.silent_node, is_lost=is_lost)
     if cause.has_gone_on:
         lost = ", which lost the lease," if is_lost else ""
@@ -329,6 +329,9 @@ def _advise_on_node_of_pod(tenure: Tenure, node: str, *, is_lost: bool) -> Advic
     """Return how to see the node of a silent holder that fell silent, too: one that is only cut off runs its pods."""
     lost = ", which lost the lease," if is_lost else ""
     sentence = f"See the node of {format_name(tenure.holder)}{lost} first: if it is only cut off, the pod may run on:"
+    if tenure.processes.requests_after_loss:
+        again = "was silent, too, and its pod has asked for the lease again"
+        sentence = f"The node of {format_name(tenure.holder)}{lost} {again}; see that node first:"
     return Advice(sentence, make_command_for_node(node))
 
 

@@ -9,7 +9,7 @@ from webhook.analysis.claims.words import format_clock, format_count, format_nam
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.inputs.items import name_program
+from webhook.analysis.inputs.items import Writer, name_program
 from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_WRITES: Final = 3
@@ -36,7 +36,8 @@ def find_work_of_both(
     """Return what the pods of two holders wrote at the same time; None if the former one wrote nothing then.
 
     Once it asks for the lease again, its elector has noticed, or its process has restarted. Several containers of a pod
-    have one token: what another program wrote, by its user agent, is no work of who lost this lease.
+    have one token: what another program wrote, by its user agent, is no work of who lost this lease. Nor need that be
+    which is written by who holds another lease.
     """
     own, other = before.processes.own, after.processes.own
     if own is None or not before.processes.is_process_known or own.is_pod_of(other) or before.processes.others:
@@ -55,10 +56,19 @@ def find_work_of_both(
     electors = {name_program(one.partition(" ")[2]) for one in history.requests.find_sources(before)} - {""}
     own_writes = [one for one in writes if not electors or one.program in {"", *electors}]
     programs = tuple(sorted({one.program for one in writes})) if not own_writes else ()
+    if own_writes and _held_another(histories, history, own, (start, end)):
+        return None
     writes = own_writes or writes
     last = max(one.at for one in writes)
     others = [one for one in histories.pod_activities.list_between(other, start, last) if one.is_write]
     return WorkOfBoth(len(writes), last, len(others), programs)
+
+
+def _held_another(histories: ClusterHistory, history: LeaseHistory, own: Writer, time: tuple[int, int]) -> bool:
+    """Return whether a pod held another lease at a time between two instants."""
+    start, end = time
+    found = (held for other, held in histories.index.find_tenures_of_process(own) if other is not history)
+    return any(held.since <= end and (held.until is None or start <= held.until) for held in found)
 
 
 class WorkAfterRelease(Struct, frozen=True):

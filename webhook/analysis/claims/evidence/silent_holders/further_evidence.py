@@ -179,9 +179,11 @@ def add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis
 
 def find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
     """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
-    tenure, start, end = evidence.tenure, evidence.start, evidence.end
+    tenure, end = evidence.tenure, evidence.end
+    later = evidence.start + (end - evidence.start) // 4
     own = tenure.processes.own if tenure is not None else None
     for other, held in evidence.histories.index.find_tenures_of_process(own) if own is not None and own.pod else ():
-        if held is not tenure and held.since < end and held.last_renewal > start + (end - start) // 4:
+        is_held = held is not tenure and held.since < end and held.last_renewal > later
+        if is_held and other.renewals.was_renewed_between(later, end):
             return other
     return None

@@ -306,11 +306,20 @@ def _describe_those_late(compared: OtherLeases) -> str:
     back, stopped, parts = compared.late - compared.stopped, compared.stopped, []
     if back:
         were = "was" if back == 1 else "were"
-        parts.append(f"{format_leases(compared.named_back, back)} {were} late at the same time")
+        parts.append(f"{format_leases(compared.named_back, back)} {were} late at the same time{_count_alike(compared)}")
     if stopped:
         were = "was" if stopped == 1 else "were"
         parts.append(f"{format_leases(compared.named_stopped, stopped)} {were} not renewed again")
     return f", and {', and '.join(parts)}"
+
+
+def _count_alike(compared: OtherLeases) -> str:
+    """Say how many of those late leases were held under the same text, as the end of a clause; "" if none was."""
+    number, back = compared.back_alike, compared.late - compared.stopped
+    if not number:
+        return ""
+    which = "" if number == back else "the first one " if number == 1 else f"{number} of them "
+    return f", {which}under the same holder"
 
 
 def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bool:
