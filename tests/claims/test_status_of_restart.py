@@ -1,9 +1,12 @@
 """The status of a holder's pod that its kubelet wrote as the holder fell silent, and as the pod asked again."""
 
+from typing import Any
+
 import pytest
 
-from tests.claims.accounts import account
+from tests.claims.accounts import account, text
 from tests.claims.test_pods import HOLDER, lead, log_status
+from tests.factories import Document, put
 from tests.history.fake_server import together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
@@ -73,3 +76,73 @@ def test_what_a_later_process_of_the_pod_asked_for_is_not_the_holders() -> None:
     assert "requests for the lease, to hold it as db-0_2: a later process there" in lost.message
     refusals = [one for one in found.findings if isinstance(one, Claim) and one.check == "write-refused"]
     assert [one.advice.startswith("The refusals have ended.") for one in refusals] == [True, True]
+
+
+AFTER_STATUS = (
+    "for the lease, after its kubelet had written its status, as when a container ends and starts again: "
+    "the next process may have made "
+)
+
+
+def lose_while_asking(
+    *,
+    asks: int = 3,
+    status: Document | None = None,
+    is_asked_first: bool = False,
+    is_written_once: bool = False,
+    returns: bool = False,
+) -> str:
+    """Return why a holder lost its lease whose pod asked for it before another one took it, or it renewed it again."""
+    shown = () if status is None else (put("requestObject", {"status": status}),)
+    server, db, others = lead()
+    server.wait(0.1)
+    if is_asked_first:
+        db.ask()
+        server.wait(0.1)
+    log_status(server, HOLDER, *shown)
+    for number in range(asks):
+        together(3, *others)
+        if not number and not is_written_once:
+            log_status(server, HOLDER, *shown)
+        db.ask()
+    together(20, *others)
+    db.renew() if returns else server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    claims = find_claims(account(follow_log(server), server.now))
+    return next(one.message for one in claims if one.check in {"leader-lost", "renewal-late"})
+
+
+@pytest.mark.parametrize(("asks", "what"), [(1, "1 request"), (3, "3 requests")])
+def test_what_a_pod_asked_for_after_its_status_changed_may_be_of_its_next_process(asks: int, what: str) -> None:
+    said = lose_while_asking(asks=asks)
+    assert f"Its pod made at least {what} {AFTER_STATUS}{'it' if asks == 1 else 'them'}; " in said
+    assert "none of which renewed it" not in said
+
+
+@pytest.mark.parametrize(
+    ("change", "requests"),
+    [
+        ({"is_asked_first": True}, 4),
+        ({"is_written_once": True}, 3),
+        ({"status": {"phase": "Running"}}, 3),
+        ({"returns": True}, 3),
+    ],
+    ids=["it asked before, too", "its status changed once", "no container ended, as is shown", "it renews it again"],
+)
+def test_what_a_pod_asked_for_is_otherwise_not_known_to_be_of_a_next_process(
+    change: dict[str, Any], requests: int
+) -> None:
+    said = lose_while_asking(**change)
+    assert f"Its pod made at least {requests} requests for the lease, none of which renewed it; " in said
+
+
+def test_a_pod_that_read_the_lease_before_it_was_taken_need_not_be_the_process_that_held_it() -> None:
+    server, db, others = lead()
+    server.wait(3)
+    db.ask()
+    together(20, *others)
+    server.elector("db-1", "shop/db").take()
+    for _ in range(3):
+        server.wait(2)
+        db.ask()
+    assert f"pod {HOLDER}, the previous holder, asks for the lease" in text(account(follow_log(server), server.now))

@@ -88,6 +88,8 @@ class Diagnosis(Struct, frozen=True):
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
     is_asked_since_end: bool = False
     """True if all requests of its pod came after that: a process that starts waits until the lease expires."""
+    is_asked_since_status: bool = False
+    """True if they came after a kubelet had written the status of the pod, which does not show why, and did again."""
     is_shared: bool = False
     """True if most other leases paused at the same time, and went on: it need not be its own process."""
     has_lost_heartbeats: bool = False

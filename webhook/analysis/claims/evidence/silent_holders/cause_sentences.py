@@ -32,6 +32,7 @@ _MAY_BE_LIMITED: Final = (
 )
 _OWN_SIDE: Final = f"It stored no renewal {_MAY_HAVE_ENDED}"
 _HIDDEN_SIDE: Final = "It stored no renewal (it may have ended, or been paused, cut off or refused)"
+_AFTER_STATUS: Final = "after its kubelet had written its status, as when a container ends and starts again"
 _REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 _LIMITED_EACH_TIME: Final = (
     "Its holders may renew too rarely, stop each time, or be kept from renewing, as by a rate limit of their own client"
@@ -104,14 +105,21 @@ def _describe_own_side(cause: Diagnosis, holder: str) -> str:
     if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:
-        requests = format_count(cause.requests, "request")
-        if cause.other_name:
-            name = format_name(cause.other_name)
-            return f"Its pod made at least {requests} for the lease, to hold it as {name}: a later process there; "
-        if cause.is_asked_since_end:
-            return f"Its pod made at least {requests} for the lease only after a container of it had ended; "
-        return f"Its pod made at least {requests} for the lease, none of which renewed it; "
+        return f"{_describe_requests(cause)}; "
     return f"{_HIDDEN_SIDE if 'refused-rights' in cause.possible_causes else _OWN_SIDE}; "
+
+
+def _describe_requests(cause: Diagnosis) -> str:
+    """Say how many requests of its pod did not renew the lease: they may be those of a later process."""
+    made = f"Its pod made at least {format_count(cause.requests, 'request')} for the lease"
+    if cause.other_name:
+        return f"{made}, to hold it as {format_name(cause.other_name)}: a later process there"
+    if cause.is_asked_since_end:
+        return f"{made} only after a container of it had ended"
+    if cause.is_asked_since_status:
+        which = "it" if cause.requests == 1 else "them"
+        return f"{made}, {_AFTER_STATUS}: the next process may have made {which}"
+    return f"{made}, none of which renewed it"
 
 
 def _describe_end(cause: Diagnosis) -> str:

@@ -20,6 +20,7 @@ from webhook.analysis.claims.evidence.silent_holders.further_evidence import (
     add_last_answer,
     add_lost_heartbeats,
     add_other_requests,
+    add_restart,
     add_signs_of_life,
     add_slow_part,
     find_lease_renewed_meanwhile,
@@ -223,6 +224,7 @@ _ADDITIONS: Final[tuple[Callable[[Diagnosis, SilenceEvidence], Diagnosis], ...]]
     add_end_of_pod,
     add_slow_part,
     add_last_answer,
+    add_restart,
     add_own_conflict,
 )
 """What else an input shows of a silence, in the order in which it is said; each may take the blame off a cause."""

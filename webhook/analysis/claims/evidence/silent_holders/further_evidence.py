@@ -8,6 +8,7 @@ from webhook.analysis.claims.evidence.pods.deleted_pods import (
     describe_deletion,
     find_pod_deletion,
 )
+from webhook.analysis.claims.evidence.pods.pod_statuses import find_status_writes_of_restart
 from webhook.analysis.claims.evidence.silent_holders.lost_heartbeats import find_lost_heartbeats
 from webhook.analysis.claims.evidence.silent_holders.other_leases import describe_other_requests
 from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
@@ -110,6 +111,21 @@ def add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     is_asked_since = bool(heard) and heard[0] > evidence.kubelet_writes[0].at
     evidence_with_end = f"{cause.evidence}; {ended}"
     return replace(cause, evidence=evidence_with_end, is_end_shown=True, is_asked_since_end=is_asked_since)
+
+
+def add_restart(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a loss, with whether its pod may have restarted before it asked for the lease.
+
+    The next process in it reads the lease under the same token, and waits until that of the one before expires.
+    """
+    tenure = evidence.tenure
+    if tenure is None or not cause.requests or evidence.start < tenure.last_of_identity:
+        return cause
+    if all(one.status is not None for one in evidence.kubelet_writes):
+        return cause  # what a kubelet wrote is shown, and says whether a container ended
+    written = find_status_writes_of_restart(evidence.histories, tenure)
+    first = tenure.processes.list_requests_after(evidence.start)[0] if written else 0
+    return replace(cause, is_asked_since_status=True) if written and written[0] <= first else cause
 
 
 def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -110,7 +110,9 @@ def describe_ending(account: Account, tenure: Tenure, after: Tenure | None) -> I
         pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.requests_after_loss
         # A single request may be one that was sent before, and held back on its way.
         is_late = len(heard) == 1
-        has_asked = any(tenure.last_of_identity < at < heard[0] for at in tenure.processes.requests)
+        # What it read may be what the next process in a container that restarted has read.
+        answers = (one for one in history.requests.refusals if tenure.last_of_identity < one.at < heard[0])
+        has_asked = any(tenure.is_by(one.writer) for one in answers)
         text = f"pod {pod}, the previous holder, {'still ' if has_asked else ''}asks for the lease"
         yield heard[0], f"a request of pod {pod}, the previous holder, was received" if is_late else text
     for other, seen in tenure.processes.others.items():
