@@ -34,6 +34,7 @@ from webhook.analysis.claims.presentation.events.handovers import (
     describe_ending,
     describe_set_back,
     find_last_handover,
+    list_changed_durations,
     list_creation,
     list_handovers,
     list_recreation,
@@ -96,6 +97,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
             *_list_all(account),
             *_list_changed_user(account),
             *list_edits(history),
+            *list_changed_durations(history),
             *list_added_owners(history),
             *beside,
             *_list_gaps(account),
@@ -124,7 +126,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     edits = list_edits(history, by_others=True, is_handover_shown=not is_told)
     shown = [*_list_gaps(account)[-1:], *edits[-_MAX_LATEST:]]
-    shown += list_added_owners(history, by_others=True)[-_MAX_LATEST:]
+    shown += [*list_added_owners(history, by_others=True)[-_MAX_LATEST:], *_list_changed_duration(account)]
     shown += _list_candidates(account, are_missing=bool(account.election.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     related = list_related_writes(account, are_latest=True)
@@ -198,6 +200,13 @@ def _describe_how(history: LeaseHistory, changes: FrequentChanges) -> str:
     if not (released and expired):
         return ", each time after a release" if released else ", each time after it had expired"
     return f", {format_count(released, 'time')} after a release, {format_count(expired, 'time')} after it had expired"
+
+
+def _list_changed_duration(account: Account) -> list[Event]:
+    """Return the last change of the duration with the holder; of a loss, the sentence says how long it had lasted."""
+    losses = (one for one in account.findings if isinstance(one, Claim) and one.check == "leader-lost")
+    told = max((one.over_since or 0 for one in losses), default=0)
+    return [(at, text) for at, text in list_changed_durations(account.history) if at != told][-1:]
 
 
 def _list_failing(account: Account) -> list[Event]:

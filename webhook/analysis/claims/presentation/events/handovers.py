@@ -54,6 +54,27 @@ def list_writing_in(history: LeaseHistory) -> list[Event]:
     return [(one.since, describe_handover(one, None)) for one in edited]
 
 
+def list_changed_durations(history: LeaseHistory) -> list[Event]:
+    """Return which holders that took the lease once it was free, or had expired, gave it another duration.
+
+    If they end without a release, others wait for that.
+    """
+    pairs = ((before, after) for before, after in with_previous(history.tenures) if before is not None)
+    return [(after.since, _describe_durations(before, after)) for before, after in pairs if _differ(before, after)]
+
+
+def _differ(before: Tenure, after: Tenure) -> bool:
+    """Return whether two holders chose other durations, as far as is known: a release writes one of its own."""
+    is_own = after.began in {Handover.EXPIRED, Handover.RELEASED} and not after.is_coordinated
+    durations = (before.duration or 0, after.duration or 0)
+    return is_own and min(durations) > RELEASED_DURATION and before.duration != after.duration
+
+
+def _describe_durations(before: Tenure, after: Tenure) -> str:
+    took = f"{format_name(after.holder)} took it after {format_name(before.holder)}"
+    return f"{took}, with a duration of {after.duration} s (before: {before.duration} s)"
+
+
 def list_creation(history: LeaseHistory) -> list[Event]:
     """Return that a lease was created just before its first state in the input, if nothing else says so."""
     created = find_creation_at_first_sight(history)
