@@ -442,14 +442,9 @@ class LeaseLane(Struct):
                 self.spans.turn(SpanKind.OVERDUE, expired)
 
     def _turn_doubtful(self, before: Tenure, at: int) -> None:
-        """Say that a holder may have let the lease expire just before another one took it, where that is not known."""
-        expired = _find_expiry(before, at)
-        if (
-            before.held_duration.least
-            and expired < at
-            and self.spans.present
-            and self.spans.present.kind is SpanKind.HELD
-        ):
+        """Say that a holder may have let the lease expire a second or more before another one took it."""
+        expired, held = _find_expiry(before, at), self.spans.present
+        if before.held_duration.least and expired + SECOND <= at and held and held.kind is SpanKind.HELD:
             self.spans.turn(SpanKind.UNRECORDED, expired, _UNKNOWN_EXPIRY)
 
     def _mark_event(self, event: LeaseEvent, at: int) -> None:
