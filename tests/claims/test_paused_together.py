@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.claims.accounts import account, text
+from tests.claims.test_pod_activity import log_work
+from tests.factories import put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import follow_log, follow_metadata
 from webhook.analysis.claims.presentation.happened import list_latest
@@ -24,9 +26,16 @@ def cut_off(
     pauses: bool = True,
     has_kubelet: bool = True,
     returns: bool = True,
+    pause: int = 42,
+    each: int = 1,
+    working: str = "",
 ) -> FakeServer:
-    """A holder on n1 that pauses for 42 s, as the holders of `others` do on `node`, and that another one follows."""
-    server = FakeServer(nodes={"db-0": "n1", **{f"{one}-0": node for one in others}})
+    """A holder on n1 that pauses for 42 s, as the holders of `others` do on `node`, and that another one follows.
+
+    It renews at each, or each so many, of the times at which the others do. Pod `working` writes something else then.
+    """
+    pods = {"db-0": "n1", **{f"{one}-0": node for one in others}}
+    server = FakeServer(nodes=pods, uids={one: f"uid-{one}" for one in pods})
     db, *rest = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", *others))
     cart, second = server.elector("cart-0", "shop/cart"), server.elector("db-1", "shop/db")
     kubelet = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", pod="")
@@ -34,10 +43,13 @@ def cut_off(
     db.ask()
     going_on = [cart, *([kubelet] if has_kubelet else []), *([] if pauses else rest)]
     kubelet.take()
-    together(20, db, *rest, cart, kubelet)
-    together(22, *going_on)
+    for number in range(10):
+        together(2, *([] if number % each else [db]), *rest, cart, kubelet)
+    together(pause - 6, *going_on)
+    if working:
+        log_work(server, put("user.username", "system:serviceaccount:shop:" + working.partition("-")[0]), pod=working)
     second.take()
-    together(20, second, *going_on)
+    together(6, second, *going_on)
     if returns:
         db.ask()
         together(4, second, *rest, cart, kubelet)
@@ -69,8 +81,22 @@ def test_of_very_many_pods_some_are_named() -> None:
         cut_off(has_kubelet=False),
         cut_off(returns=False),
         cut_off(()),
+        cut_off(pauses=False, pause=10),
+        cut_off(pause=20, each=4),
+        cut_off(working="db-0"),
+        cut_off(working="mail-0"),
     ],
-    ids=["on another node", "they went on", "the node was silent, too", "it was not heard again", "it was alone"],
+    ids=[
+        "on another node",
+        "they went on",
+        "the node was silent, too",
+        "it was not heard again",
+        "it was alone",
+        "they went on in a time so short that two of their requests are about its ends",
+        "it asks so rarely",
+        "it worked",
+        "the other one worked",
+    ],
 )
 def test_pods_that_did_not_pause_together_or_with_their_node_are_not(server: FakeServer) -> None:
     assert "nor by pod" not in explain(server)

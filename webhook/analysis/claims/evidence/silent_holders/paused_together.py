@@ -6,6 +6,7 @@ pods are cut off from the API server and their node is not, as when the address 
 
 from collections.abc import Iterator
 from itertools import pairwise
+from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ from webhook.kubernetes.times import SECOND
 
 _ROUND: Final = 4 * SECOND
 """How far apart pods begin and end to be silent that are cut off, and connected again, together: they ask in turn."""
+_MISSED: Final = 3
+"""So many times the usual interval between the requests of a pod are a pause."""
 _MAX_NAMED: Final = 3
 
 
@@ -57,6 +60,8 @@ def find_paused_together(histories: ClusterHistory, history: LeaseHistory) -> Pa
     kubelet = histories.leases.get((NODE_LEASES, node))
     if start is None or own is None or not own.pod or kubelet is None or histories.bounds.skew > SECOND:
         return None
+    if not _is_pause(histories, previous, start, end):
+        return None
     goes_on = kubelet.renewals.has_renewals_around(start, end) and not kubelet.renewals.find_longest_silence(start, end)
     if end - start <= 2 * _ROUND or not goes_on or not histories.shows_all_requests(history, start, end):
         return None
@@ -69,10 +74,25 @@ def _list_paused(histories: ClusterHistory, history: LeaseHistory, node: str, st
     for other in histories.leases.values():
         for tenure in other.tenures if other is not history else ():
             own = tenure.processes.own
-            if tenure.processes.node == node and own is not None and own.pod and _has_paused(tenure, start, end):
-                yield own.pod
+            if tenure.processes.node == node and own is not None and own.pod:
+                requests = sorted((*tenure.processes.requests, *tenure.processes.requests_after_loss))
+                about = ((last, first) for last, first in pairwise(requests) if _is_about(last, start, first, end))
+                if any(_is_pause(histories, tenure, last, first) for last, first in about):
+                    yield own.pod
 
 
-def _has_paused(tenure: Tenure, start: int, end: int) -> bool:
-    requests = sorted((*tenure.processes.requests, *tenure.processes.requests_after_loss))
-    return any(abs(last - start) <= _ROUND and abs(first - end) <= _ROUND for last, first in pairwise(requests))
+def _is_about(last: int, start: int, first: int, end: int) -> bool:
+    return abs(last - start) <= _ROUND and abs(first - end) <= _ROUND
+
+
+def _is_pause(histories: ClusterHistory, tenure: Tenure, last: int, first: int) -> bool:
+    """Return whether the pod of a holder that usually asks more often made no other request between two for its lease.
+
+    What it asked for within its usual interval after the one, or before the other, is of the time before or after.
+    """
+    asked = sorted(one for one in tenure.processes.requests if one <= last)
+    # A renewal that begins with a read is two requests at once.
+    intervals = [after - before for before, after in pairwise(asked) if after - before >= SECOND]
+    usual = median_low(intervals) if intervals else first - last
+    others = histories.pod_activities.list_between(tenure.processes.own, last + usual, first - usual)
+    return first - last >= _MISSED * usual and not others
