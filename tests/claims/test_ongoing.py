@@ -79,6 +79,12 @@ def test_a_finding_that_stands_for_many_requests_says_how_many() -> None:
     assert describe_earlier([make("read-refused", None)], NOW) == "1 more"
 
 
+def test_an_earlier_removal_names_who_did_it_and_to_whom() -> None:
+    by = WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3"))
+    removed = make("foreign-release", previous="db-0", by=by, to=MINUTE_AGO)
+    assert describe_earlier([removed], NOW) == ("1 earlier, by shop/db from pod db-3, which removed db-0, at 11:59:00Z")
+
+
 def test_an_earlier_deletion_names_who_deleted_the_lease_and_when_not_whose_it_was() -> None:
     known = WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3"))
     deleted = make("lease-deleted", previous="db-0", by=known, when="at 11:58:58Z")

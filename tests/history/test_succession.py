@@ -166,7 +166,7 @@ def test_the_process_of_an_identity_is_known_from_an_earlier_tenure() -> None:
     succession.tenures[0].processes.begin(pod, None)
     assert succession.find_process("db-0", pod) == pod
     assert succession.find_process("db-2", pod) is None
-    assert not succession.is_replaced_by(pod, 20 * SECOND)
+    assert not succession.is_replaced_by(pod, 20 * SECOND, is_nameless=False)
 
 
 def test_the_oldest_tenures_are_forgotten_and_all_are_counted() -> None:

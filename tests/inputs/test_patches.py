@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from webhook.analysis.inputs.patches import (
     Mark,
+    SentPatch,
     SpecChanges,
     find_stored_changes,
     leaves_spec,
@@ -16,6 +17,7 @@ from webhook.analysis.inputs.patches import (
     list_owners_of_patch,
     patch_spec,
     read_asked_changes,
+    read_sent_patch,
 )
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change
 from webhook.kubernetes.objects import LeaseSpec
@@ -185,3 +187,28 @@ def test_what_api_servers_may_drop_is_not_known_to_be_stored(field: str) -> None
     assert read_spec_changes(json.dumps({"spec": {"holderIdentity": "a", field: "b"}}).encode()) is None
     assert read_spec_changes(json.dumps([{"op": "add", "path": f"/spec/{field}", "value": "b"}]).encode()) is None
     assert read_spec_changes(json.dumps({"spec": {field: None}}).encode()) == {field: None}
+
+
+@pytest.mark.parametrize(
+    ("patch", "sent"),
+    [
+        ({"spec": {"holderIdentity": ""}}, SentPatch(names_holder=True, has_precondition=False)),
+        ({"spec": {"renewTime": "x"}}, SentPatch(names_holder=False, has_precondition=False)),
+        (
+            {"metadata": {"resourceVersion": "7"}, "spec": {"holderIdentity": None}},
+            SentPatch(names_holder=True, has_precondition=True),
+        ),
+        (
+            [{"op": "test", "path": "/spec/holderIdentity", "value": "a"}, {"op": "remove", "path": "/spec/renewTime"}],
+            SentPatch(names_holder=False, has_precondition=True),
+        ),
+        (
+            [{"op": "replace", "path": "/spec/holderIdentity", "value": ""}],
+            SentPatch(names_holder=True, has_precondition=False),
+        ),
+        ({"kind": "Lease", "spec": {}}, None),
+    ],
+    ids=["a holder", "a renewal", "a version", "a test", "an operation", "an apply"],
+)
+def test_a_patch_names_the_holder_or_not_and_has_a_precondition_or_none(patch: Any, sent: SentPatch | None) -> None:
+    assert read_sent_patch(json.dumps(patch).encode()) == sent

@@ -195,9 +195,10 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     is_removed = before is not None and before.removal.may_be_by_another
     if is_removed and before is not None and before.duration is None:
         return ""  # no one renews a lease without a duration, such as a lock of Terraform
-    is_exact = tenure.began is Handover.RELEASED and _is_gap_exact(tenure, before) and not is_removed
+    is_released = tenure.began is Handover.RELEASED and not is_removed
+    is_exact = is_released and _is_gap_exact(tenure, before)
     bound = format_length(tenure.leaderless) if is_exact else format_bound(tenure.leaderless)
-    if before is not None and before.kept_until > before.last_renewal:
+    if before is not None and before.kept_until > before.last_renewal and not is_released:
         return f"; {previous} itself had not renewed it for {bound}"
     is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED, Handover.DELETED} and not is_removed
     if is_free and tenure.is_chosen and tenure.processes.renewals:
@@ -335,6 +336,9 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProce
     least = "at least " if tenure.processes.unknown_renewals else ""
     several = f"{least}{format_count(seen.count, 'time')} until {format_clock(seen.last, now)}"
     times = several if seen.count > 1 else f"{least}once"
+    if seen.nameless == seen.count and tenure.holder:
+        without = f"{describe_writer(other)} renewed it without naming a holder, {times}"
+        return f"{without}, while it named {format_name(tenure.holder)}"
     renewed = f"{describe_writer(other)} renewed it as {format_name(tenure.holder)}, {times}"
     if tenure.began is Handover.SEEN and not seen.is_before and tenure.processes.own is not None:
         return f"{renewed}: before, {describe_writer(tenure.processes.own)} renewed it as that"

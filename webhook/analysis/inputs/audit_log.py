@@ -36,11 +36,13 @@ from webhook.analysis.inputs.items import (
 from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
 from webhook.analysis.inputs.patches import (
     Mark,
+    SentPatch,
     SpecChanges,
     leaves_spec,
     list_marks,
     list_owners_of_patch,
     read_asked_changes,
+    read_sent_patch,
 )
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
@@ -231,6 +233,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         answered_object=_find_answered_object(event) if act is Act.READ else b"",
         user=event.requester,
         rewritings=shown.rewritings,
+        sent_patch=_find_sent_patch(event, kind),
         asked=requested.asked,
         patched_renew_time=requested.patched_renew_time,
         asked_changes=requested.asked_changes,
@@ -432,6 +435,12 @@ def _find_asked_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
     if event.verb != "patch" or kind != "Lease" or b"spec" not in patch or is_mutated(event.annotations or NO_TEXTS):
         return None
     return read_asked_changes(patch)
+
+
+def _find_sent_patch(event: AuditEvent, kind: str) -> SentPatch | None:
+    """Return what a patch of a lease's spec asked for; None if it is none, or if the log does not show it."""
+    patch = bytes(event.request_object)
+    return read_sent_patch(patch) if event.verb == "patch" and kind == "Lease" and b"spec" in patch else None
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta, Struct
 
 from webhook.admission.rules.stamps import find_latest_stamp
-from webhook.analysis.inputs.patches import Mark, SpecChanges
+from webhook.analysis.inputs.patches import Mark, SentPatch, SpecChanges
 from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.cached_property import cached_property
 from webhook.kubernetes.managed_fields import Entry, list_entries
@@ -279,6 +279,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
+    sent_patch: SentPatch | None = None
+    """What a patch of the spec asked for, as a log shows, whatever it shows of what was stored."""
     asked_changes: SpecChanges | None = None
     """The fields of the spec that a patch asked to set, if a log shows the patch, and not what was stored."""
     answered_object: bytes = b""

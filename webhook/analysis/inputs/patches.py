@@ -32,6 +32,28 @@ class Mark(Struct, frozen=True, gc=False):
     value: str
 
 
+class SentPatch(Struct, frozen=True, gc=False):
+    """What a patch of a lease asks of the API server, whatever was stored."""
+
+    names_holder: bool
+    """It sets the holder, to none also; else it leaves whoever is there."""
+    has_precondition: bool
+    """It names the resourceVersion that it changes, or tests what is stored: else it is stored whatever was written."""
+
+
+def read_sent_patch(patch: bytes) -> SentPatch | None:
+    """Return what a patch asks for; None if that is not sure."""
+    changes = read_asked_changes(patch)
+    if changes is None:
+        return None
+    asked = msgspec.json.decode(patch)
+    if isinstance(asked, list):
+        has_precondition = any(_get_text(one, "op") == "test" for one in asked)
+    else:
+        has_precondition = "resourceVersion" in asked.get("metadata", {})
+    return SentPatch("holderIdentity" in changes, has_precondition)
+
+
 def list_marks(patch: bytes) -> tuple[Mark, ...]:
     """Return the labels and annotations that a patch sets which leaves the spec as it is."""
     asked = msgspec.json.decode(patch)

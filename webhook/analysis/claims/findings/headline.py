@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.claims.advice.on_writers import is_shared_without_names
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.contenders.askers import describe_process
 from webhook.analysis.claims.evidence.contenders.refused_creations import find_refused_creations
@@ -198,7 +199,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     if pods:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
         named = "" if pods == [holder] * len(pods) else f": {' and '.join(dict.fromkeys(pods))}"
-        return f"{least}{len(pods)} pods renew it as {holder}{named}"
+        under = "while it names" if tenure and is_shared_without_names(tenure) else "as"
+        return f"{least}{len(pods)} pods renew it {under} {holder}{named}"
     if not account.is_renewed_last and tenure and tenure.renewed_by_other:
         return (
             f"{holder} holds it, and {describe_writer(tenure.renewed_by_other.writer)} renewed it last, "

@@ -12,6 +12,8 @@ _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-
 
 _OF_REQUESTS: Final = ("write-", "read-")
 """How the checks of findings begin that are about who made requests."""
+_REMOVED: Final = "foreign-release"
+"""A finding about what others did to a holder, for which both are named."""
 _DELETED: Final = "lease-deleted"
 """A finding about what others may have done to a holder: it is over once the lease is there again."""
 
@@ -47,6 +49,11 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
         by = claims[-1].arguments.get(BY)
         who = describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
         moment = claims[-1].when
+    elif claims[-1].check == _REMOVED:
+        by, removed = claims[-1].arguments.get(BY), _name_subject(claims[-1])
+        who = describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
+        who = f"{who}, which removed {removed}," if who and removed else ""
+        moment = _describe_moment(claims[-1], now)
     else:
         who, moment = _name_subject(claims[-1]), _describe_moment(claims[-1], now)
         who = f"of {who}" if who else ""

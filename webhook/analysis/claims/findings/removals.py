@@ -91,8 +91,9 @@ def _advise_on_release(history: LeaseHistory, tenure: Tenure, who: Writer) -> Ad
     if tenure.removal.elsewhere is not None:
         return _advise_on_token(who, tenure.removal.elsewhere)
     by, strict = describe_writer(who), describe_strict(who)
-    if not _is_holder_before(history, tenure, who):
-        sentence = f"Find out why {by} removed the holder{strict}.{describe_revocation(history, who)}"
+    if tenure.removal.is_blind or not _is_holder_before(history, tenure, who):
+        blind = ", by a patch without a precondition, which removes whoever is there" if tenure.removal.is_blind else ""
+        sentence = f"Find out why {by} removed the holder{blind}{strict}.{describe_revocation(history, who)}"
         return advise_on_writer(sentence, history, who)
     # LeaderElector.release reads the new record, and decides by the one that it observed before.
     sentence = (

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
+from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer, is_shared_without_names
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     find_holder_without_pod,
@@ -23,7 +23,15 @@ from webhook.analysis.claims.evidence.writers.manager_runs import describe_annot
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless
-from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import (
+    describe_user,
+    describe_writer,
+    format_clock,
+    format_count,
+    format_name,
+    join_with_and,
+)
+from webhook.analysis.history.holders.replacement import find_lost_tenure
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import estimate_deadline
@@ -126,7 +134,7 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     )
     if only is not None and again is not None:
         message += f"; since {format_clock(again.since, now)} only {describe_writer(only)} has renewed it as that"
-    in_place = _describe_one_in_place(history, tenure, now)
+    in_place = _describe_one_in_place(history, tenure, now) or _describe_nameless(history, tenure, now)
     return make_claim(
         history,
         "identity-shared",
@@ -158,6 +166,23 @@ def _describe_one_in_place(history: LeaseHistory, tenure: Tenure, now: int) -> s
                 f"({times}), while {describe_writer(own)} did not, from {start} to {end}"
             )
     return ""
+
+
+def _describe_nameless(history: LeaseHistory, tenure: Tenure, now: int) -> str:
+    """Say that all others renewed by patches that name no holder, and so under no identity; "" if it was not so."""
+    if not is_shared_without_names(tenure):
+        return ""
+    found = []
+    for who in tenure.processes.sharers[-MAX_NAMED:]:
+        seen, lost = tenure.processes.others[who], find_lost_tenure(history.tenures, tenure, who)
+        renewed = f"renewed the lease {format_count(seen.count, 'time')} until {format_clock(seen.last, now)}"
+        after = f", after it had lost it at {format_clock(lost.until, now)}" if lost and lost.until else ""
+        found.append(f"{describe_writer(who)} {renewed}{after}")
+    holder, own = format_name(tenure.holder), tenure.processes.own or Writer()
+    return (
+        f"{join_with_and(found)}, by patches that name no holder, while it named {holder}, and "
+        f"{describe_writer(own)} renewed it ({_count_renewals(tenure, own)}): each may have led"
+    )
 
 
 def _count_renewals(tenure: Tenure, writer: Writer) -> str:

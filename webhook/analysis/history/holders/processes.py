@@ -38,12 +38,15 @@ class OtherProcess(Struct):
     earliest: int
     latest: int
     backward: int = 0
+    nameless: int = 0
+    """So many were patches that name no holder: whoever makes them need not know whose the lease is."""
     is_followed: bool = False
     is_before: bool = False
 
     def add(self, later: "OtherProcess") -> None:
         """Add what it did later."""
         self.count, self.backward = self.count + later.count, self.backward + later.backward
+        self.nameless += later.nameless
         self.last, self.latest, self.is_before = later.last, later.latest, False
 
 
@@ -60,6 +63,8 @@ class HolderProcesses(Struct):
     """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
     """The renewals by its own process that were seen; those of unknown writers are taken for its own."""
+    nameless_renewals: int = 0
+    """So many of these by known writers were patches that name no holder."""
     unknown_renewals: int = 0
     """Renewals by unknown writers among these: they may be another one's."""
     unknown_at: int = 0
@@ -107,20 +112,28 @@ class HolderProcesses(Struct):
         """Forget which process had this identity before: who renews next is its own."""
         self.own, self.is_process_known = None, False
 
-    def begin_with_renewal(self, before: "HolderProcesses") -> None:
+    def begin_with_renewal(self, before: "HolderProcesses", *, is_nameless: bool) -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
-        self.is_process_known, self.renewals = True, 1
+        self.is_process_known, self.renewals, self.nameless_renewals = True, 1, 1 if is_nameless else 0
         is_pod_unknown = before.own is not None and not before.own.pod
         may_name_pod_before = before.names_own_pod or before.may_name_other_pod or is_pod_unknown
         self.may_name_other_pod = may_name_pod_before and not self.names_own_pod
 
     def renew(
-        self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: OtherProcess, is_set_back: bool
+        self,
+        writer: Writer | None,
+        at: int,
+        within: tuple[int, int],
+        *,
+        so_far: OtherProcess,
+        is_set_back: bool,
+        is_nameless: bool,
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's own.
 
         `within` are the earliest and the latest moment at which that was stored. `so_far` is what its own process did,
         if that turns out to be another one. `is_set_back`: renewTime was moved back by more than the duration.
+        `is_nameless`: it was a patch that names no holder.
 
         | the writer | is |
         |---|---|
@@ -136,16 +149,16 @@ class HolderProcesses(Struct):
             return True
         own = self.own
         if own is None or own.is_same(writer) or not self.identity:
-            self._renew_by_own(writer)
+            self._renew_by_own(writer, is_nameless=is_nameless)
             return True
         if self._is_after_who_wrote_it_in(own, writer):
             if so_far.count:
                 so_far.is_before = writer.process not in self.others
                 self.others[own] = so_far
-            self.renewals = self.unknown_renewals = self.unknown_at = 0
-            self._renew_by_own(writer)
+            self.renewals = self.nameless_renewals = self.unknown_renewals = self.unknown_at = 0
+            self._renew_by_own(writer, is_nameless=is_nameless)
             return True
-        self._renew_by_other(writer, at, within, is_set_back=is_set_back)
+        self._renew_by_other(writer, at, within, is_set_back=is_set_back, is_nameless=is_nameless)
         return False
 
     def _is_after_who_wrote_it_in(self, own: Writer, writer: Writer) -> bool:
@@ -154,15 +167,18 @@ class HolderProcesses(Struct):
         is_likelier = not self.renewals or is_likelier_pod or writer.is_same(self.taken_by)
         return self._is_by_surer_pod(writer) or (not self.is_process_known and is_likelier)
 
-    def _renew_by_own(self, writer: Writer) -> None:
+    def _renew_by_own(self, writer: Writer, *, is_nameless: bool) -> None:
         self.own, self.node = writer.process, writer.node or self.node
         self.others.pop(self.own, None)
         for other in self.others.values():
             other.is_followed = True
         self.renewals, self.is_last_known = self.renewals + 1, True
+        self.nameless_renewals += 1 if is_nameless else 0
         self.is_process_known = self.is_process_known or self.is_surely_pod(writer) or writer.is_same(self.taken_by)
 
-    def _renew_by_other(self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool) -> None:
+    def _renew_by_other(
+        self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool, is_nameless: bool
+    ) -> None:
         if writer.process not in self.others and len(self.others) >= MAX_WRITERS:
             return
         earliest, latest = within
@@ -170,6 +186,7 @@ class HolderProcesses(Struct):
         other.count, other.last, other.latest = other.count + 1, at, latest
         other.is_before = False
         other.backward += 1 if is_set_back else 0
+        other.nameless += 1 if is_nameless else 0
 
     def merge_concurrent_process(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
         """Add a process that had been taken for the next one of this name, and has `renewed` the lease."""

@@ -21,6 +21,8 @@ class Removal(Struct, frozen=True):
     """The field of the holder is gone: most clients empty it when they release a lease."""
     is_renewal: bool = False
     """It set another renewTime, as most clients do when they release a lease."""
+    is_blind: bool = False
+    """It was a patch without a precondition, which removes whoever holds the lease."""
     is_under_other_manager: bool = False
     """The field manager is not that of the holder's renewals, and the writer may be the holder."""
     elsewhere: Elsewhere | None = None

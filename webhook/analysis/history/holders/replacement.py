@@ -43,6 +43,14 @@ def is_going_on_beside(tenures: Sequence[Tenure], writer: Writer | None) -> bool
     return again.first - before.last_renewal < (before.duration or 0) * SECOND
 
 
+def find_lost_tenure(tenures: Sequence[Tenure], tenure: Tenure, writer: Writer | None) -> Tenure | None:
+    """Return the latest tenure before another one in which a writer surely held the lease under another name."""
+    before = takewhile(lambda one: one is not tenure, tenures)
+    others = (one for one in before if one.holder != tenure.holder and one.processes.is_process_known)
+    held = [one for one in others if one.processes.own is not None and one.processes.own.is_same(writer)]
+    return held[-1] if held else None
+
+
 def _was_holder(tenures: Sequence[Tenure], writer: Writer | None) -> bool:
     """Return whether a writer is the process of one of the tenures of the latest identity, before the latest one."""
     identity, before = tenures[-1].holder, islice(reversed(tenures), 1, MAX_LISTED)

@@ -11,7 +11,12 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.holders.replacement import find_process, is_going_on_beside, is_replacement
+from webhook.analysis.history.holders.replacement import (
+    find_lost_tenure,
+    find_process,
+    is_going_on_beside,
+    is_replacement,
+)
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.holders.vacancy import Vacancy
 from webhook.analysis.history.write import Dating, Write
@@ -67,9 +72,13 @@ class Succession(Struct):
         """Return the process that is known to have an identity; None if the pod of a writer replaced it."""
         return find_process(self.tenures, identity, writer)
 
-    def is_replaced_by(self, writer: Writer | None, at: int) -> bool:
-        """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
-        return is_replacement(self.tenures, writer, at)
+    def is_replaced_by(self, writer: Writer | None, at: int, *, is_nameless: bool) -> bool:
+        """Return whether a writer, another pod that renews as the present holder at `at`, follows it.
+
+        `is_nameless`: it names no holder, as one may do that has lost the lease and does not know it.
+        """
+        is_lost = is_nameless and find_lost_tenure(self.tenures, self.tenures[-1], writer) is not None
+        return not is_lost and is_replacement(self.tenures, writer, at)
 
     def is_going_on_beside(self, writer: Writer | None) -> bool:
         """Return whether the pod that the present holder seemed to have replaced still renews."""

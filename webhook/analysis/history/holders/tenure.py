@@ -160,9 +160,9 @@ class Tenure(Struct):
         if self.previous == self.holder:
             self.previous = ""
 
-    def begin_with_renewal(self, write: Write, manager: str, before: "Tenure") -> None:
+    def begin_with_renewal(self, write: Write, manager: str, before: "Tenure", *, is_nameless: bool) -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
-        self.processes.begin_with_renewal(before.processes)
+        self.processes.begin_with_renewal(before.processes, is_nameless=is_nameless)
         self.last_renewal_write, self.renewed_under = write, manager
 
     def merge_concurrent_process(self, newcomer: "Tenure") -> None:
@@ -176,6 +176,7 @@ class Tenure(Struct):
                 newcomer.last_renewal,
                 newcomer.beginning.write.earliest,
                 newcomer.last_extension.latest or newcomer.last_renewal,
+                nameless=newcomer.processes.nameless_renewals,
             ),
         )
         self.note_term(newcomer.term)
@@ -317,12 +318,13 @@ class Tenure(Struct):
         *,
         is_field_gone: bool,
         is_renewal: bool,
+        is_blind: bool,
         elsewhere: Elsewhere | None,
     ) -> None:
         """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
 
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
-        `is_renewal`: it set another renewTime.
+        `is_renewal`: it set another renewTime. `is_blind`: it was a patch without a precondition.
         `elsewhere`: it came from another address than the renewals of the pod whose token it had.
         """
         is_own = self.is_by(writer, manager, self.manager)
@@ -335,6 +337,7 @@ class Tenure(Struct):
             is_own=None if is_doubtful else is_own,
             is_field_gone=is_field_gone,
             is_renewal=is_renewal,
+            is_blind=is_blind,
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
             elsewhere=elsewhere,
         )
@@ -463,14 +466,27 @@ class Tenure(Struct):
         return who.process if who and who.user else None
 
     def note_renewal(
-        self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
+        self,
+        writer: Writer | None,
+        at: int,
+        within: tuple[int, int] | None = None,
+        *,
+        is_set_back: bool = False,
+        is_nameless: bool = False,
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
         since, last = self.since, self.last_renewal
         so_far = OtherProcess(
-            self.processes.known_renewals, since, last, min(since, self.beginning.write.earliest), last
+            self.processes.known_renewals,
+            since,
+            last,
+            min(since, self.beginning.write.earliest),
+            last,
+            nameless=self.processes.nameless_renewals,
         )
-        return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
+        return self.processes.renew(
+            writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back, is_nameless=is_nameless
+        )
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
         """True if a writer is the holder, False if it is another one, None if that cannot be known.

@@ -48,8 +48,8 @@ def renew(step: Step, state: NextState) -> None:
         history.renewals.rejoin_holder(tenure.since)
         tenure = history.succession.rejoin()
     tenure.note_taking_up(writer)
-    if history.succession.is_replaced_by(writer, at):
-        _replace(step, tenure, at, writer)
+    if history.succession.is_replaced_by(writer, at, is_nameless=_is_nameless(state)):
+        _replace(step, tenure, state)
         return
     tenure.extend(step.write)
     if not _note_own_renewal(step, tenure, state):
@@ -81,7 +81,18 @@ def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
     if tenure.is_chosen and not tenure.processes.renewals and _is_named_after_another(history, tenure, state.writer):
         return False
     within = None if step.write.is_claimed else (step.write.earliest, step.write.latest or state.at)
-    return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
+    return tenure.note_renewal(
+        state.writer,
+        state.at,
+        within,
+        is_set_back=is_set_back(state.old, state.new),
+        is_nameless=_is_nameless(state),
+    )
+
+
+def _is_nameless(state: NextState) -> bool:
+    """Return whether a renewal is a patch that names no holder: whoever makes it need not know whose the lease is."""
+    return state.seen.sent_patch is not None and not state.seen.sent_patch.names_holder
 
 
 def _is_named_after_another(history: LeaseHistory, tenure: Tenure, writer: Writer | None) -> bool:
@@ -155,12 +166,13 @@ def _measure_doubt(before: Write, write: Write, at: int) -> int:
     return max(0, (write.latest or at) - at) + max(0, before.at - before.earliest)
 
 
-def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+def _replace(step: Step, tenure: Tenure, state: NextState) -> None:
     """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
+    at, writer, is_nameless = state.at, state.writer, _is_nameless(state)
     is_expired = classify_write(tenure, tenure.kept_until, tenure.duration, step.write) is Handover.EXPIRED
     how = Handover.EXPIRED if is_expired else Handover.REPLACED
     if not is_expired and step.history.kind is not InputKind.REVIEW and step.write.is_dated:
         step.history.renewals.note_gap(at, is_claimed=step.write.has_claimed_time)
     end_tenure(step, tenure.last_renewal if is_expired else at, how)
     following = begin_tenure(step, tenure.holder, at, how, writer)
-    following.begin_with_renewal(step.write, _find_manager(step.history), tenure)
+    following.begin_with_renewal(step.write, _find_manager(step.history), tenure, is_nameless=is_nameless)

@@ -87,8 +87,14 @@ def release(step: Step, state: NextState) -> None:
         manager, is_field_gone = find_manager_of_holder(state.entries, state.known), state.new.holder_identity is None
         elsewhere = history.requests.find_elsewhere(state.seen)
         is_renewal = state.has_other_renew_time and state.new.renew_time is not None
+        sent = state.seen.sent_patch
         holder.note_removal(
-            state.writer, manager, is_field_gone=is_field_gone, is_renewal=is_renewal, elsewhere=elsewhere
+            state.writer,
+            manager,
+            is_field_gone=is_field_gone,
+            is_renewal=is_renewal,
+            is_blind=sent is not None and not sent.has_precondition,
+            elsewhere=elsewhere,
         )
     end_tenure(step, state.at, Handover.RELEASED, state.writer)
     if holder and holder.removal.may_be_by_another:
