@@ -38,7 +38,7 @@ RENEW_TIME: Final = "f:renewTime"
 DURATION: Final = "f:leaseDurationSeconds"
 PREFERRED_HOLDER: Final = "f:preferredHolder"
 OF_API_SERVERS: Final = "kube-apiserver"
-"""The field manager of what an API server itself writes."""
+"""The field manager of what an API server itself writes by default: the name of its program, which may be another."""
 
 MAX_ENTRIES: Final = 60_000
 """Entries of one list. A write of 3 MiB, in protobuf too, has fewer: each names its operation, apiVersion and type."""

@@ -57,6 +57,10 @@ def describe_dating(*, is_dated: bool, is_claimed: bool) -> str:
     return "" if is_dated else ", then or later"
 
 
+_BY_DEFAULT: Final = f"API servers write under {OF_API_SERVERS} by default"
+"""The name comes from that of the program, which distributions change."""
+
+
 def describe_dating_of(event: LeaseEvent) -> str:
     """Return the end of a clause about an event."""
     return describe_dating(is_dated=event.is_dated, is_claimed=event.is_claimed)
@@ -81,8 +85,8 @@ def _describe_manager(event: LeaseEvent) -> str:
     own = event.tenure.manager if event.tenure is not None else ""
     if event.manager in {"", own, OF_API_SERVERS}:
         return ""
-    of_none = ", not that of an API server" if "preferredHolder" in event.text else ""
-    return f", under field manager {format_name(event.manager)}{of_none}"
+    usual = f" ({_BY_DEFAULT})" if "preferredHolder" in event.text else ""
+    return f", under field manager {format_name(event.manager)}{usual}"
 
 
 def is_request_to_step_down(event: LeaseEvent) -> bool:
@@ -222,6 +226,8 @@ def _describe_taker(tenure: Tenure) -> tuple[str, str]:
         return f"{holder} came to hold it", ""  # who wrote the state that shows it need not have put it there
     if other:
         return f"{describe_writer(other)} wrote {holder} into it", ""
+    if tenure.may_be_chosen:
+        return f"{holder} was written into it", f" (field manager {format_name(tenure.beginning.manager)})"
     if tenure.began is Handover.STOLEN and taker is None:
         return f"{holder} was written into it", ""  # by itself, or by any other
     # In any other way the holder itself takes the lease.

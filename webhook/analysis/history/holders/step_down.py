@@ -25,7 +25,7 @@ class StepDown(Struct, frozen=True):
 
     @property
     def is_by_other_manager(self) -> bool:
-        """True if stamps alone show who asked: a field manager that is not that of API servers."""
+        """True if stamps alone show who asked: a field manager that is not that which API servers have by default."""
         return self.writer is None and self.manager not in {"", OF_API_SERVERS}
 
     def follow(

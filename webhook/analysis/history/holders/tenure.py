@@ -536,6 +536,17 @@ class Tenure(Struct):
         return self.beginning.manager == OF_API_SERVERS if by is None else by.user == API_SERVER
 
     @property
+    def may_be_chosen(self) -> bool:
+        """True if stamps alone show who wrote the holder in a coordinated election: an API server may have.
+
+        Not under the field manager of the holder's renewals, nor under that which API servers have by default.
+        """
+        manager = self.beginning.manager
+        is_own = self.processes.renewals > 0 and manager == self.manager
+        is_other = manager not in {"", OF_API_SERVERS} and not is_own
+        return self.is_coordinated and self.processes.taken_by is None and is_other
+
+    @property
     def is_never_taken_up(self) -> bool:
         """True if the API server chose it, and the input shows that no process has renewed it since."""
         is_seen = self.began is not Handover.SEEN and not (

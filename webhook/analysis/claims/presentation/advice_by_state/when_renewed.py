@@ -74,6 +74,9 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
     if rolled := describe_templates(list(history.tenures), changes.since, changes.count):
         sets = f"{make_kubectl_prefix(history.namespace)} get replicasets,events"
         return Advice(f"{since}, {rolled}:", sets)
+    if (tenure := account.tenure) is not None and tenure.is_coordinated and not account.election.foreign_strategy:
+        sentence = f"{since}. API servers choose it by its LeaseCandidates: compare versions and times of creation:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml")
     return advise_on_log_of_writer(f"{since}. Its log may say why:", history.namespace, None, status.holder)
 
 
