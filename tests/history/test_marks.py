@@ -82,7 +82,11 @@ def test_nothing_is_said(server: FakeServer, follow: View) -> None:
 @pytest.mark.parametrize(
     ("patch", "marks"),
     [
-        pytest.param(b'{"metadata":{"labels":{"a":"1","b":null}}}', (Mark("label", "a", "1"),), id="a label"),
+        pytest.param(
+            b'{"metadata":{"labels":{"a":"1","b":null}}}',
+            (Mark("label", "a", "1"), Mark("label", "b", None)),
+            id="a label",
+        ),
         pytest.param(
             b'{"metadata":{"labels":null,"annotations":{"a":"1"}}}', (Mark("annotation", "a", "1"),), id="one"
         ),
@@ -92,10 +96,10 @@ def test_nothing_is_said(server: FakeServer, follow: View) -> None:
         pytest.param(
             b'[{"op":"test","path":"/spec"},{"op":"remove","path":"/metadata/labels/a"},'
             b'{"op":"add","path":"/metadata/labels","value":{}}]',
-            (),
-            id="no value",
+            (Mark("label", "a", None),),
+            id="removed",
         ),
     ],
 )
-def test_the_marks_of_a_patch_are_those_that_it_sets(patch: bytes, marks: tuple[Mark, ...]) -> None:
+def test_the_marks_of_a_patch_are_those_that_it_sets_or_removes(patch: bytes, marks: tuple[Mark, ...]) -> None:
     assert list_marks(patch) == marks

@@ -18,7 +18,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.vacancy import Vacancy
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, doubt_release, find_status
-from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
+from webhook.analysis.history.marks import MAX_MARKS, LabelChange, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, TwoRhythms, estimate_deadline
 from webhook.analysis.history.serving_addresses import ServingAddresses
@@ -93,6 +93,8 @@ class LeaseHistory(Struct):
     """Fields of coordinated elections, other than the holder, that were set or cleared."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     marks: deque[MarkedLease] = field(default_factory=partial(deque, (), MAX_MARKS))
+    label_changes: deque[LabelChange] = field(default_factory=partial(deque, (), MAX_MARKS))
+    """Those by others than its holder, as far as is known."""
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     patched_owners: frozenset[str | None] = frozenset()
     """The uids of owners that a patch set since the latest state."""

@@ -297,7 +297,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A write that a log shows, and not what was stored, left the spec as it was: a patch of annotations and labels
     alone, or an update that changed nothing."""
     marks: tuple[Mark, ...] = ()
-    """The annotations and labels that such a patch set."""
+    """The annotations and labels that such a patch set or removed."""
     patched_owners: tuple[OwnerReference, ...] = ()
     """The owners that such a patch set."""
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.kubernetes.objects import LeaseSpec, OwnerReference
 
@@ -25,11 +26,11 @@ SpecChanges = Mapping[str, object]
 
 
 class Mark(Struct, frozen=True, gc=False):
-    """A label or an annotation with its value."""
+    """A label or an annotation with its value; None where a patch removes it."""
 
     kind: str
     key: str
-    value: str
+    value: str | None
 
 
 class SentPatch(Struct, frozen=True, gc=False):
@@ -55,13 +56,14 @@ def read_sent_patch(patch: bytes) -> SentPatch | None:
 
 
 def list_marks(patch: bytes) -> tuple[Mark, ...]:
-    """Return the labels and annotations that a patch sets which leaves the spec as it is."""
+    """Return the labels and annotations that a patch sets, or removes, which leaves the spec as it is."""
     asked = msgspec.json.decode(patch)
     if isinstance(asked, list):
         return tuple(_list_marks_of_operations(asked))
     parts = ((part, asked["metadata"].get(part)) for part in sorted(_MARKS))
     pairs = ((part, key, value) for part, values in parts if isinstance(values, dict) for key, value in values.items())
-    return tuple(Mark(part.removesuffix("s"), key, value) for part, key, value in pairs if isinstance(value, str))
+    marks = (Mark(part.removesuffix("s"), key, value) for part, key, value in pairs if isinstance(value, str | None))
+    return tuple(marks)
 
 
 def list_owners_of_patch(patch: bytes) -> tuple[OwnerReference, ...]:
@@ -78,9 +80,14 @@ def list_owners_of_patch(patch: bytes) -> tuple[OwnerReference, ...]:
 def _list_marks_of_operations(operations: list[dict[str, object]]) -> Iterator[Mark]:
     for operation in operations:
         _, _, part, key, *_ = [*_get_text(operation, "path").split("/", 3), "", "", ""]
-        value = operation.get("value")
-        if _get_text(operation, "op") in {"add", "replace"} and part in _MARKS and key and isinstance(value, str):
-            yield Mark(part.removesuffix("s"), key.replace("~1", "/").replace("~0", "~"), value)
+        op, value = _get_text(operation, "op"), operation.get("value")
+        if part not in _MARKS or not key:
+            continue
+        mark = Mark(part.removesuffix("s"), key.replace("~1", "/").replace("~0", "~"), None)
+        if op in {"add", "replace"} and isinstance(value, str):
+            yield replace(mark, value=value)
+        elif op == "remove":
+            yield mark
 
 
 def _get_text(operation: Mapping[str, object], key: str) -> str:

@@ -28,7 +28,7 @@ from webhook.analysis.claims.handover_clauses import (
 )
 from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes
 from webhook.analysis.claims.presentation.advise import advise
-from webhook.analysis.claims.presentation.events.edits import list_added_owners, list_edits
+from webhook.analysis.claims.presentation.events.edits import list_added_owners, list_edits, list_label_changes
 from webhook.analysis.claims.presentation.events.event import PAIR, Event, get_time
 from webhook.analysis.claims.presentation.events.handovers import (
     describe_ending,
@@ -99,6 +99,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
             *list_edits(history),
             *list_changed_durations(history),
             *list_added_owners(history),
+            *list_label_changes(account),
             *beside,
             *_list_gaps(account),
         ],
@@ -127,6 +128,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     edits = list_edits(history, by_others=True, is_handover_shown=not is_told)
     shown = [*_list_gaps(account)[-1:], *edits[-_MAX_LATEST:]]
     shown += [*list_added_owners(history, by_others=True)[-_MAX_LATEST:], *_list_changed_duration(account)]
+    shown += list_label_changes(account, is_short=True)[-_MAX_LATEST:]
     shown += _list_candidates(account, are_missing=bool(account.election.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     related = list_related_writes(account, are_latest=True)

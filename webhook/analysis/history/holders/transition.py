@@ -132,6 +132,12 @@ class NextState(Struct, frozen=True):
         managers = {one.manager or "" for one in changed}
         return managers.pop() if len(managers) == 1 else ""
 
+    def find_manager_of_label(self, key: str) -> str:
+        """Return the field manager whose entry is new or changed and owns a label; "" if there is not just one."""
+        changed = (one for one in self.entries if one not in self.known and f"f:{key}" in one.owned.labels)
+        managers = {one.manager or "" for one in changed}
+        return managers.pop() if len(managers) == 1 else ""
+
     @property
     def is_before_write(self) -> bool:
         """Whether an input shows it as the state that a write replaced."""

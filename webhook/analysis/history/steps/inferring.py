@@ -3,6 +3,8 @@
 In: a step; `hidden_write` says of which kind it is. Out: tenures of writers, or renewals of the holder that is known.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from webhook.analysis.history.events import EventKind
@@ -14,7 +16,8 @@ from webhook.analysis.history.holders.hidden_write import (
 )
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.idle_writes import IdleWrite
-from webhook.analysis.history.marks import MarkedLease
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import LabelChange, MarkedLease, add_label_change
 from webhook.analysis.history.owners import find_patched_owners
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import (
@@ -26,6 +29,7 @@ from webhook.analysis.history.steps.tenure_steps import (
     report_expiry,
 )
 from webhook.analysis.inputs.items import Act, Writer
+from webhook.analysis.inputs.patches import Mark
 
 
 def take_logged_write(step: Step, at: int) -> None:
@@ -126,12 +130,26 @@ def take_write_beside_spec(step: Step, at: int) -> None:
     is_own = tenure is not None and tenure.is_by(writer)
     history.idle_writes.append(IdleWrite(at, writer.name, None if is_own else writer))
     if not is_own:
-        history.marks.extend(MarkedLease(at, one, writer) for one in step.seen.marks)
+        history.marks.extend(MarkedLease(at, one, writer) for one in step.seen.marks if one.value is not None)
+        _note_patched_labels(history, step.seen.marks, at, writer)
     if history.lease is not None and (added := find_patched_owners(step.seen, history.lease, history.latest_tenure)):
         history.added_owners.append(added)
         history.patched_owners = frozenset(one.uid for one in step.seen.patched_owners)
         record_event(step, EventKind.OWNED, at, writer=writer)
     advance_at(step, at)
+
+
+def _note_patched_labels(history: LeaseHistory, marks: Iterable[Mark], at: int, writer: Writer) -> None:
+    """Remember the labels that a patch set, changed or removed: one that sets what is there changes nothing."""
+    labels = (history.lease.metadata.labels if history.lease is not None else None) or {}
+    for one in (mark for mark in marks if mark.kind == "label"):
+        # What the holder sent last need not have the changes of others since then.
+        changed = [change for change in history.label_changes if change.key == one.key][-1:]
+        is_seen_since = bool(changed) and (history.renewals.last or 0) > changed[-1].at
+        before = changed[-1].after if changed and not is_seen_since else labels.get(one.key)
+        is_known = history.lease is not None or bool(changed)
+        if before != one.value or not is_known or any(change.writer is None for change in changed):
+            add_label_change(history.label_changes, LabelChange(at, one.key, before, one.value, writer))
 
 
 def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:

@@ -18,7 +18,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState, Transition
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.marks import MarkedLease, find_marks
+from webhook.analysis.history.marks import LabelChange, MarkedLease, add_label_change, find_changed_labels, find_marks
 from webhook.analysis.history.owners import find_added_owners
 from webhook.analysis.history.status import (
     date_duration_by_another,
@@ -304,6 +304,7 @@ def _record_changes(step: Step, state: NextState, *, is_known_before: bool) -> N
         _record_forgery(step, state)
     if before is not None:
         _note_marks(step, state, before)
+        _note_label_changes(step, state, before)
         _record_edits(step, state)
     patched, step.history.patched_owners = step.history.patched_owners, frozenset()
     added = find_added_owners(state, step.history.latest_tenure, step.write, step.history.stored_write, patched)
@@ -343,8 +344,31 @@ def _note_marks(step: Step, state: NextState, before: Lease) -> None:
     tenure = history.current_tenure
     if tenure is None or (writer is not None and tenure.is_by(writer)):
         return
-    # Who renews under another field manager than before need not be the holder.
-    run = tenure.manager_run
-    is_other = run is not None and not run.is_over and run.last == state.at
-    found = find_marks(before, state.lease, is_by_other=writer is not None or is_other)
+    is_by_other = writer is not None or _is_renewal_under_other_manager(tenure, state)
+    found = find_marks(before, state.lease, is_by_other=is_by_other)
     history.marks.extend(MarkedLease(state.at, one, writer, is_dated=step.write.is_dated) for one in found)
+
+
+def _is_renewal_under_other_manager(tenure: Tenure, state: NextState) -> bool:
+    """Return whether a lease was renewed under another field manager than before: that need not be the holder."""
+    run = tenure.manager_run
+    return run is not None and not run.is_over and run.last == state.at
+
+
+def _note_label_changes(step: Step, state: NextState, before: Lease) -> None:
+    """Remember the labels that a writer other than the holder set, changed or removed.
+
+    Who takes the lease, or renews it, writes its own labels with that; a field manager hints at another one.
+    """
+    history, writer = step.history, state.writer if state.writer and state.writer.user else None
+    tenure = history.current_tenure
+    is_taken = state.holder != (state.old.holder_identity or "")
+    is_own = writer is not None and tenure is not None and tenure.is_by(writer)
+    is_hint = tenure is not None and _is_renewal_under_other_manager(tenure, state)
+    if is_taken or is_own or (writer is None and state.has_other_renew_time and not is_hint):
+        return
+    # What removes a label need not leave a stamp.
+    is_dated = step.write.is_dated and (writer is not None or any(one not in state.known for one in state.entries))
+    for key, old, new in find_changed_labels(before, state.lease):
+        manager = "" if writer is not None else state.find_manager_of_label(key)
+        add_label_change(history.label_changes, LabelChange(state.at, key, old, new, writer, manager, is_dated))

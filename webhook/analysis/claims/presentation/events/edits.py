@@ -4,22 +4,26 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.evidence.silent_holders.other_leases import MIN_OTHER_WRITES
 from webhook.analysis.claims.evidence.writers.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.handover_clauses import (
+    describe_dating,
     describe_edit,
     is_request_to_step_down,
 )
-from webhook.analysis.claims.presentation.events.event import Event
-from webhook.analysis.claims.words import format_clock
+from webhook.analysis.claims.presentation.events.event import Event, get_time
+from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import LabelChange
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
+_MAX_LABELS: Final = 6
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
 _STRATEGY: Final = "strategy "
@@ -68,6 +72,37 @@ def _keep_order(edits: Iterable[LeaseEvent]) -> Iterator[Event]:
     for edit in edits:
         latest = max(latest, edit.at) if latest // SECOND == edit.at // SECOND else edit.at
         yield latest, describe_edit(edit)
+
+
+def list_label_changes(account: Account, *, is_short: bool = False) -> list[Event]:
+    """Return which labels others than the holder set, changed or removed: what selects leases goes by them.
+
+    What one did again and again is one event. `is_short`: omit those that a finding says.
+    """
+    groups: dict[object, list[LabelChange]] = {}
+    for one in account.history.label_changes:
+        if not (is_short and any(f"{one.key}={one.after}" in found.message for found in account.findings)):
+            who = one.writer.process if one.writer is not None else one.manager
+            groups.setdefault((one.key, one.before, one.after, who), []).append(one)
+    found = []
+    for several in groups.values():
+        first, last = several[0], format_clock(several[-1].at, account.now)
+        times = f", {format_count(len(several), 'time')} until {last}" if len(several) > 1 else ""
+        found.append((first.at, f"{_describe_label_change(first)}{times}"))
+    return sorted(found, key=get_time)[-_MAX_LABELS:]
+
+
+def _describe_label_change(change: LabelChange) -> str:
+    """`label ring=a was set by jane`, `label ring was changed from a to b`, `label ring=a was removed`."""
+    key, before, after = (format_name(one) for one in (change.key, change.before or "", change.after or ""))
+    under = f", under field manager {format_name(change.manager)}" if change.manager else ""
+    by = f"{describe_by_writer(change.writer) or under}{describe_dating(is_dated=change.is_dated, is_claimed=False)}"
+    if change.after is None:
+        was = "" if change.before is None else f"={before}"
+        return f"label {key}{was} was removed{by}"
+    if change.before is None:
+        return f"label {key}={after} was set{by}"
+    return f"label {key} was changed from {before} to {after}{by}"
 
 
 def list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[Event]:
