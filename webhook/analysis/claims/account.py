@@ -14,6 +14,7 @@ from webhook.analysis.claims.evidence.input_coverage import NO_INPUT_COVERAGE, I
 from webhook.analysis.claims.evidence.pods.pod_facts import NO_POD_FACTS, PodFacts
 from webhook.analysis.claims.evidence.silent_holders.expiry_doubts import ExpiryDoubt
 from webhook.analysis.claims.evidence.silent_holders.silent_together import SilentTogether
+from webhook.analysis.claims.evidence.silent_holders.silent_writers import SilentWriter
 from webhook.analysis.claims.evidence.silent_holders.write_pauses import WritePause
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.history.audit_log.refusal import Refusal
@@ -61,6 +62,8 @@ class Account(Struct, frozen=True):
     """Writes to what its holders depend on."""
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
+    silent_writer: SilentWriter | None = None
+    """Who wrote a lease that has no holder, or is not shown, and was silent before the log ended."""
     unshown_duration: UnshownDuration | None = None
     """The takeover that casts doubt on how long it lasts, in a log of requests; None if there is none."""
     is_stored_heartbeat: bool = False

@@ -20,6 +20,7 @@ from webhook.analysis.claims.evidence.pods.pods_while_free import find_refused_p
 from webhook.analysis.claims.evidence.silent_holders import causes, other_leases
 from webhook.analysis.claims.evidence.silent_holders.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.evidence.silent_holders.silent_together import find_silent_together
+from webhook.analysis.claims.evidence.silent_holders.silent_writers import find_silent_writer
 from webhook.analysis.claims.evidence.silent_holders.write_pauses import find_write_pause
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.writers.related_writes import find_related_writes
@@ -78,6 +79,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         related_writes=tuple(related),
         pause=find_write_pause(histories, history),
+        silent_writer=find_silent_writer(histories, history, status),
         unshown_duration=unshown,
         surroundings=surroundings,
         pods=pods,

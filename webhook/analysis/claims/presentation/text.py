@@ -94,6 +94,8 @@ def _list_further(account: Account) -> Iterator[Line]:
         yield Line("Candidate", account.election.unanswered.describe(account.now))
     if around.renamed_node is not None:
         yield Line("Same address", around.renamed_node.describe(account.now))
+    if account.silent_writer is not None:
+        yield Line("Silent", account.silent_writer.describe(account.now))
     if account.pause is not None:
         yield Line("Pause", account.pause.describe(account.now))
     if around.alike is not None:
