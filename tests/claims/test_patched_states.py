@@ -138,14 +138,50 @@ def test_an_api_server_that_names_a_holder_in_vain_is_said(tries: int, is_said: 
     assert ("Can be taken: now" in said) is not is_said
 
 
-def test_a_patch_that_asks_for_another_holder_is_not_taken_for_stored() -> None:
+def hand_over(name: str, *, is_deleted: bool = False, asks: bool = False) -> FakeServer:
+    """Have a person write another name into the lease that db-0 renews, whose next renewal then conflicts.
+
+    `is_deleted`: the person deletes the lease before it expires. `asks`: a pod of that name reads the lease.
+    """
     server = FakeServer()
-    holder = server.elector("db-0", "shop/db")
-    holder.lead(40)
+    db, successor, named = (server.elector(f"db-{number}", "shop/db", pod=f"db-{number}") for number in range(3))
+    db.lead(40)
     server.wait(1)
-    patch(server, {"holderIdentity": "db-9_1"})
-    server.wait(20)
-    server.elector("mail-0", "shop/mail").lead(4)
-    said = said_of(hide(server), follow_log)
-    assert f"1 write by ci was accepted; the log {UNSHOWN}" in said
-    assert "lease-stolen" not in said
+    patch(server, {"holderIdentity": name}, user="jane", manager="kubectl-edit")
+    server.wait(1)
+    db.fail_as(db.identity, 409, "the object has been modified")
+    for _ in range(4 if is_deleted else 8):
+        server.wait(2)
+        for elector in [successor, *[named] * asks]:
+            elector.ask()
+    if is_deleted:
+        server.delete("shop/db", user="jane")
+        server.wait(1)
+    successor.lead(20)
+    return hide(server)
+
+
+def test_a_patch_that_asks_for_another_holder_is_taken_for_stored() -> None:
+    said = said_of(hand_over("db-2"), follow_log)
+    assert UNSHOWN not in said.partition("lease-stolen")[0]
+    assert "jane wrote db-2 into it after db-0_1, which may still have held it: the log shows what was asked" in said
+    assert "lease-stolen: at 11:07:21Z jane asked for the lease as db-2, 1 s after the last renewal by db-0_1" in said
+
+
+def test_a_patch_that_asks_for_no_holder_is_not_taken_for_stored() -> None:
+    assert f"1 write by jane was accepted; the log {UNSHOWN}" in said_of(hand_over(""), follow_log)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_two_may_have_led_if_a_pod_of_the_name_that_a_patch_asked_for_asks(asks: bool) -> None:
+    said = said_of(hand_over("db-2", asks=asks), follow_log)
+    assert ("if that is what was asked for, two may have led at once" in said) is asks
+    assert ("The log does not show what was stored; it has no request of a pod named as db-2" in said) is not asks
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_both], ids=["log", "both"])
+def test_who_edits_a_lease_and_deletes_it_is_not_its_holder(view: View) -> None:
+    said = said_of(hand_over("db-2", is_deleted=True), view)
+    deleted = "lease-deleted: jane deleted the lease at 11:07:30Z while db-2 was named in it, which did not renew it in"
+    assert f"{deleted} the 9 s since it was written in; db-1_1 created it again 1 s later\n" in said
+    assert "if the holder did not delete it itself" not in said

@@ -329,8 +329,9 @@ def hide_responses(server: FakeServer) -> FakeServer:
     for event in server.log:
         sent: dict[str, Any] = event.get("requestObject") or event["responseObject"]
         version = event["objectRef"].get("resourceVersion")
-        metadata = {key: sent["metadata"][key] for key in ("name", "namespace")}
-        event["requestObject"] = {**sent, "metadata": metadata | ({"resourceVersion": version} if version else {})}
+        if "metadata" in sent:  # a read sends nothing, and a deletion no object
+            metadata = {key: sent["metadata"][key] for key in ("name", "namespace")}
+            event["requestObject"] = {**sent, "metadata": metadata | ({"resourceVersion": version} if version else {})}
         event["level"] = "Request"
         del event["responseObject"]
     return server

@@ -17,7 +17,8 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
     """Return an observation of a patch with the state that it made; as it is, if that is not known.
 
     One that changed nothing left the spec as it was, and stored nothing. Where a watch shows the lease, what a patch
-    did change is a state of that. Who asks for another holder need not have the lease, so that is not taken for stored.
+    did change is a state of that. Who gives a free lease a holder, or removes one, need not write what electors do, so
+    that is not taken for stored.
     """
     changes, lease = seen.asked_changes, history.lease
     is_patch = seen.act is Act.UPDATED and seen.input_kind is InputKind.AUDIT_LOG and seen.is_stored
@@ -36,7 +37,7 @@ def show_patched_state(history: LeaseHistory, seen: Observation) -> Observation:
     is_soon = (seen.at or 0) - history.moment <= MAX_TOLERANCE
     if is_soon and (is_earlier_renewal(lease.spec, patched) or _has_just_conflicted(history, seen)):
         return seen  # by clocks of API servers that differ, it may have come before the write that it seems to follow
-    if history.continuity.is_shown_beside or patched.holder_identity != lease.spec.holder_identity:
+    if history.continuity.is_shown_beside or bool(patched.holder_identity) != bool(lease.spec.holder_identity):
         return seen
     metadata = replace(lease.metadata, managed_fields=NULL, resource_version="")
     return replace(seen, object=replace(lease, metadata=metadata, spec=patched))

@@ -174,11 +174,14 @@ def _find_consequence(
 def _is_written_in_and_idle(history: LeaseHistory, before: Tenure) -> bool:
     """Return whether a holder was written in, and did not renew the lease for longer than clients lead without that.
 
-    What is written in may last for any time; how long clients lead is shown by those that renewed.
+    What is written in may last for any time; how long clients lead is shown by those that renewed. For any time, if who
+    deleted the lease had written the holder in, which renewed nothing: that is an edit, and who made it is no elector.
     """
     is_known = before.was_left_as_written and not before.is_chosen and before.renewed_by_other is None
     if not is_known or before.had_expired:
         return False
+    if before.inherited is not None and _may_be_by_its_holder(before):
+        return True
     known = [one.duration for one in history.tenures if one.processes.renewals and one.duration is not None]
     goes_on = estimate_last_work(max(known, default=before.duration))
     return (before.until or 0) - before.last_renewal > goes_on

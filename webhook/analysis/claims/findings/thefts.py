@@ -66,7 +66,7 @@ def _was_left_to_expire(history: LeaseHistory, after: Tenure, now: int) -> bool:
     return is_over and not history.may_lack_writes(after.kept_until, now)
 
 
-def _has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
+def has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
     """Return whether a log of pods that ask for the lease has no request of one of the name that was written in.
 
     That name is like that of a pod of the holder before, and no one renewed it until it expired.
@@ -175,7 +175,7 @@ class _Theft(Struct, frozen=True, dict=True):
     @cached_property
     def is_of_no_process(self) -> bool:
         """Whether no process is known to have led under the name that was written in."""
-        return _has_no_process(self.history, self.before, self.after, self.now)
+        return has_no_process(self.history, self.before, self.after, self.now)
 
     @cached_property
     def edit(self) -> LeaseEvent | None:

@@ -10,7 +10,7 @@ from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.writers.foreign_writes import find_stranger
 from webhook.analysis.claims.findings.lease_claim import list_arguments_of_replacement, make_claim
-from webhook.analysis.claims.findings.thefts import describe_own_address
+from webhook.analysis.claims.findings.thefts import describe_own_address, has_no_process
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.holders.tenure import Tenure
@@ -18,7 +18,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
 
-_UNSHOWN: Final = "The log does not show what was stored; if that is what was asked for, two may have led at once"
+_UNSHOWN: Final = "The log does not show what was stored"
 
 
 def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim | None:
@@ -32,7 +32,7 @@ def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, no
         f"at {format_clock(after.since, now)} {describe_writer(stranger)} asked for the lease as "
         f"{format_name(after.holder)}, {later} after the last renewal by {format_name(before.holder)}, and was not "
         f"refused; the next renewal by that one conflicted (409) at {format_clock(refused.at, now)}"
-        f"{describe_own_address(history, stranger)}. {_UNSHOWN}"
+        f"{describe_own_address(history, stranger)}. {_UNSHOWN}; {_describe_doubt(history, before, after, now)}"
     )
     sentence = f"Find out why {describe_user(stranger)} asked for the lease while {format_name(before.holder)} held it."
     sentence += describe_revocation(history, stranger, is_address_told=True)
@@ -47,6 +47,13 @@ def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, no
         over_since=after.since,
         arguments=list_arguments_of_replacement(before, after),
     )
+
+
+def _describe_doubt(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> str:
+    """Say what may have followed, if what was asked for was stored: no process need have the name."""
+    if has_no_process(history, before, after, now):
+        return f"it has no request of a pod named as {format_name(after.holder)}"
+    return "if that is what was asked for, two may have led at once"
 
 
 def _find_conflict(history: LeaseHistory, before: Tenure, after: Tenure) -> Refusal | None:
