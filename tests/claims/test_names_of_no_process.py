@@ -59,7 +59,9 @@ def test_a_name_that_no_process_asked_under_led_nothing() -> None:
 def test_who_writes_a_name_in_leaves_the_lease_to_expire_after_the_last_renewal_before() -> None:
     said = text(explain(appoint("db-2")))
     assert "dimitri wrote db-2 into it in place of db-0_1, which still held it\n" in said
-    assert "11:07:15Z: the lease expired, 15 s after the last renewal, before db-2 was written into it\n" in said
+    assert (
+        "11:07:15Z: the lease expired, 15 s after the last renewal, which was before db-2 was written into it\n" in said
+    )
     assert "in it, which did not renew it; not renewed for up to 17 s\n" in said
 
 

@@ -176,7 +176,7 @@ def _describe_last_sign(tenure: Tenure) -> str:
     if tenure.renewed_by_other and tenure.kept_until != tenure.last_renewal:
         return f"the last renewal by {describe_writer(tenure.renewed_by_other.writer)}"
     if tenure.kept_until < tenure.since:
-        return f"the last renewal, before {format_name(tenure.holder)} was written into it"
+        return f"the last renewal, which was before {format_name(tenure.holder)} was written into it"
     if tenure.was_left_as_written or tenure.is_never_taken_up:
         taker = tenure.processes.taken_by
         wrote = f"{describe_writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
