@@ -533,6 +533,27 @@ def test_a_taint_is_listed_unless_the_status_says_that_the_node_is_not_heard() -
     assert tainted not in output
 
 
+@pytest.mark.parametrize(
+    ("seconds", "tweaks", "is_said"),
+    [
+        (0.9, (), False),
+        (1.1, (), True),
+        (0.9, (BY_NODE_CONTROLLER,), True),
+        (0.9, (put("objectRef", {"resource": "nodes", "name": "n2"}),), True),
+    ],
+    ids=["just before", "some time before", "by the node controller itself", "of another node"],
+)
+def test_a_taint_that_follows_an_edit_of_its_node_says_nothing_of_its_health(
+    seconds: float, tweaks: tuple[Tweak, ...], is_said: bool
+) -> None:
+    server = lose_on_node("n1", BY_NODE_CONTROLLER)
+    at = put("stageTimestamp", format_micro_time(server.now - int((20 + seconds) * SECOND)))
+    server.log.append(write_event("nodes", "", ABOUT_NODE, put("verb", "patch"), at, *tweaks))
+    output = explain(server)
+    assert ("Node n1 was updated by alice@example.org" in output) is (not tweaks)
+    assert ("as when it taints a node that is not ready" in output) is is_said
+
+
 ABOUT_NODE = put("objectRef", {"resource": "nodes", "name": "n1"})
 BY_KUBELET = put("user.username", "system:node:n1")
 

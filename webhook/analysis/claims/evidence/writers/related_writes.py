@@ -80,6 +80,8 @@ _PRIORITY: Final = "PriorityClass"
 _WITHOUT_PRIORITY: Final = "no PriorityClass with name"
 """The answer to the creation of a pod whose class is gone. Source: kubernetes `plugin/pkg/admission/priority`."""
 _EVICTS: Final = ":NoExecute"
+_UNTIL_FOLLOWED: Final = SECOND
+"""How long the node controller takes at most to follow the write of a Node by someone else."""
 _NEVER: Final = 2**62
 _Run = tuple[int | None, int]
 """When the first and the last refusal of a run came; None if the first may be forgotten."""
@@ -117,15 +119,16 @@ def _is_taint(write: RelatedWrite) -> bool:
 def _is_said_by_another(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
     """Return whether a node may have been tainted because it was not heard, or is new, as another write says.
 
+    Or since someone else has just updated it: the node controller sets a taint after a cordon, and takes it away again.
     A taint that has its pods deleted says more than that.
     """
-    return (
-        _is_taint(write)
-        and _EVICTS not in write.change
-        and any(
-            _is_of_same(one, write) and one.verb in {STATUS_WRITTEN, "created"} and 0 <= write.at - one.at <= _NEAR
-            for one in writes
-        )
+    if not _is_taint(write) or _EVICTS in write.change:
+        return False
+    same = [one for one in writes if _is_of_same(one, write)]
+    explaining = [one.at for one in same if one.verb in {STATUS_WRITTEN, "created"}]
+    followed = [one.at for one in same if one.verb == "updated" and not _is_taint(one)]
+    return any(0 <= write.at - at <= _NEAR for at in explaining) or any(
+        0 <= write.at - at <= _UNTIL_FOLLOWED for at in followed
     )
 
 
