@@ -227,6 +227,23 @@ def test_a_time_without_any_answer_is_told_if_it_is_long(seconds: float, *, is_t
     assert (said in text(account(follow_log(server), server.now))) is is_told
 
 
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_time_without_any_answer_lacks_some_if_a_watch_shows_writes_of_it(*, is_written: bool) -> None:
+    server, electors = shop()
+    together(20, *electors)
+    number = len(server.log)
+    if is_written:
+        together(20, *electors)
+        del server.log[number:]
+    else:
+        server.wait(20)
+    together(10, *electors)
+    said = text(account(follow_both(server), server.now))
+    quiet = "11:07:00Z: the log has no answer about any lease until 11:07:22Z, for 22 s"
+    assert (f"{quiet}, and lacks some: the input shows writes to leases of that time\n" in said) is is_written
+    assert (f"{quiet}: none was given then, or it lacks them\n" in said) is not is_written
+
+
 def stop_after_renewals(*, is_another_written: bool) -> FakeServer:
     """All stop after two renewals of db in a row, and db goes on a minute later, as a log of what was sent shows."""
     server, (db, *others) = shop()

@@ -1,14 +1,15 @@
 """The headline of a lease: the fact that matters now."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.claims.accounts import account, shop
+from tests.claims.accounts import account, shop, text
 from tests.factories import Document, drop, make_lease, put
-from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advise, follow_log
+from tests.history.fake_server import SECOND, FakeServer, hide_responses, together
+from tests.history.observing import advise, cluster_of, follow_log, follow_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
@@ -118,13 +119,57 @@ def test_a_first_holder_at_work_has_no_latest_event() -> None:
     assert [*list_latest(account(follow_log(server), server.now))] == []
 
 
-def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() -> None:
+def create_unheld(*, edits: int = 0, manager: str = "operator") -> FakeServer:
+    """Create a lease without a holder, which others edit in the same second."""
     server = FakeServer()
-    server.write("shop/db", {"holderIdentity": ""}, "operator", "system:serviceaccount:shop:operator", "")
+    spec = {"holderIdentity": "", "leaseTransitions": 0}
+    server.write("shop/db", spec, "operator", "system:serviceaccount:shop:operator", "")
+    for number in range(edits):
+        server.write("shop/db", {**spec, "leaseDurationSeconds": 15 + number}, manager, "jane", "")
     server.wait(20)
+    server.elector("mail-0", "shop/mail").take()
+    return server
+
+
+def test_of_a_lease_that_was_never_held_the_latest_event_is_its_creation_and_no_one_waits() -> None:
+    server = create_unheld()
     never_held = account(follow_log(server), server.now)
-    assert [*list_latest(never_held)] == []
+    assert [(line.label, line.text) for line in list_latest(never_held)] == [
+        ("11:06:40Z", "the lease was created by shop/operator")
+    ]
     assert "Waiting" not in {line.label for line in list_facts(never_held)}
+
+
+@pytest.mark.parametrize(
+    ("server", "follow", "created"),
+    [
+        (create_unheld(), follow_watch, " under the field manager operator, which its writer chose"),
+        (create_unheld(edits=1, manager="kubectl-edit"), follow_watch, ""),
+        (create_unheld(edits=1, manager="kubectl-edit"), follow_log, " by shop/operator"),
+    ],
+    ids=["a watch", "a watch of two managers", "a log"],
+)
+def test_who_created_a_lease_that_was_never_held_is_said_as_far_as_it_is_known(
+    server: FakeServer, follow: Callable[[FakeServer], ClusterHistory], created: str
+) -> None:
+    never_held = account(follow(server), server.now)
+    assert f"11:06:40Z: the lease was created{created}\n" in text(never_held)
+
+
+def test_the_time_of_a_creation_that_a_client_claims_is_none() -> None:
+    server = create_unheld()
+    hide_responses(server)
+    server.log[0]["requestObject"]["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    assert "11:06:40Z: the lease was created by shop/operator\n" in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_when_a_lease_was_created_is_not_said_from_a_list_or_once_it_was_held(*, is_held: bool) -> None:
+    server = create_unheld()
+    if is_held:
+        server.elector("db-0", "shop/db").take()
+    found = follow_watch(server) if is_held else cluster_of(server.dump())
+    assert "the lease was created" not in text(account(found, server.now))
 
 
 def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:

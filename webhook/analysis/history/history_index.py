@@ -28,6 +28,7 @@ from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.absences import NODE
 from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.cached_property import cached_property
+from webhook.kubernetes.times import SECOND
 
 MAX_COMPARED: Final = 200
 """Other leases that a lease is compared with if there are twice as many or more; of fewer all are."""
@@ -163,6 +164,18 @@ class HistoryIndex(Struct, dict=True):
             if address := history.find_address_of_kubelet():
                 found.setdefault(address, []).append(history)
         return found
+
+    def has_unlogged_write(self, start: int, end: int) -> bool:
+        """Return whether a write to any lease between two instants is known that a log lacks."""
+        return any(start < earliest and latest < end for earliest, latest in self._unlogged_writes)
+
+    @cached_property
+    def _unlogged_writes(self) -> Sequence[tuple[int, int]]:
+        """The earliest and the latest moment of the first and the last write to each lease that a log lacks."""
+        unlogged = [one.unlogged for one in self.followed.values() if one.unlogged is not None]
+        first = [(one.since, one.by) for one in unlogged if one.by is not None]
+        # Stamps have whole seconds.
+        return [*first, *((one.until - SECOND, one.until + SECOND) for one in unlogged)]
 
     @cached_property
     def heartbeats(self) -> Heartbeats:

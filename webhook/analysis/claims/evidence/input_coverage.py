@@ -11,6 +11,17 @@ from webhook.analysis.inputs.items import RecordingGap
 from webhook.kubernetes.times import SECOND
 
 
+class QuietTime(Struct, frozen=True):
+    """A time in which a log has no answer about any lease, in microseconds since 1970.
+
+    `lacks_writes`: something else in the input shows writes of that time.
+    """
+
+    start: int
+    end: int
+    lacks_writes: bool = False
+
+
 class InputCoverage(Struct, frozen=True):
     """The time for which an input shows a lease; no log and no watch by default."""
 
@@ -24,7 +35,7 @@ class InputCoverage(Struct, frozen=True):
     """The times for which `record` did not watch."""
     lacks_requests: bool = False
     """A watch shows writes to it that a log of the same time lacks."""
-    quiet: tuple[tuple[int, int], ...] = ()
+    quiet: tuple[QuietTime, ...] = ()
     """The latest times in which a log of several leases has no answer about any of them."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
@@ -47,7 +58,11 @@ def find_input_coverage(histories: ClusterHistory, history: LeaseHistory, now: i
         ended=bounds.ended or 0,
         unrecorded=tuple(bounds.unrecorded),
         lacks_requests=histories.lacks_shown_requests(history),
-        quiet=tuple(one for one in quiet if one[1] - one[0] >= _MIN_QUIET and one[1] <= now),
+        quiet=tuple(
+            QuietTime(start, end, histories.index.has_unlogged_write(start, end))
+            for start, end in quiet
+            if end - start >= _MIN_QUIET and end <= now
+        ),
         clock_step=histories.index.find_server_clock_step(history, 0, now),
     )
     return found if found != NO_INPUT_COVERAGE else NO_INPUT_COVERAGE

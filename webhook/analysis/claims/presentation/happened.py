@@ -93,7 +93,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     found = sorted(
         [
             *list_recreation(history)[:-1],
-            *list_creation(history),
+            *list_creation(account),
             *_list_all(account),
             *_list_changed_user(account),
             *list_edits(history),
@@ -173,7 +173,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         shown += find_last_handover(account)
     shown += _list_changes(account, shown)
     # That a lease is new explains one that is well.
-    shown += [] if any(is_loud(one) for one in account.findings) else list_creation(history)
+    shown += [] if any(is_loud(one) for one in account.findings) else list_creation(account)
     shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=get_time):
         yield Line(format_clock(at, account.now), text)
@@ -334,9 +334,11 @@ def _list_gaps(account: Account) -> list[Event]:
             elif until == format_clock(gap.start, account.now):
                 continue  # there is no time to speak of
             known.append((gap.start, text))
-    for start, end in account.coverage.quiet:
-        until = f"until {format_clock(end, account.now)}, for {format_length(end - start)}"
-        known.append((start, f"the log has no answer about any lease {until}: none was given then, or it lacks them"))
+    for one in account.coverage.quiet:
+        until = f"until {format_clock(one.end, account.now)}, for {format_length(one.end - one.start)}"
+        why = ", and lacks some: the input shows writes to leases of that time"
+        why = why if one.lacks_writes else ": none was given then, or it lacks them"
+        known.append((one.start, f"the log has no answer about any lease {until}{why}"))
     return sorted(known, key=get_time)[-MAX_GAPS:]
 
 

@@ -146,7 +146,7 @@ def _apply(step: Step, state: NextState, *, is_other: bool) -> None:
     """Make a state the present one of its history."""
     history, seen = step.history, state.seen
     if state.act is Act.CREATED and not history.tenures:
-        history.existence.is_seen_created = True
+        history.existence.note_creation(state.writer, state.at)
     if state.is_before_write:
         step.write = date_state_before(state.moment, history.at or 0, step.write.skew)
     history.lease, history.entries = state.lease, state.entries

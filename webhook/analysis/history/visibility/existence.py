@@ -28,6 +28,10 @@ class Existence(Struct):
     """Who asked for the last deletion; None if the input does not show it."""
     is_seen_created: bool = False
     """The input shows how it was created."""
+    created_by: Writer | None = None
+    """Who created it; None if the input does not show it."""
+    created_at: int = 0
+    """When that writer created it, in microseconds since 1970."""
     is_creation_hidden: bool = False
     """It was deleted, and created again by a request of which the input does not show the object."""
     is_mixed: bool = False
@@ -41,6 +45,10 @@ class Existence(Struct):
     """The writer whose deletion waits for finalizers; None if there is none."""
     _uid_before: str | None = None
     """The uid of the lease that was deleted before the latest one was created."""
+
+    def note_creation(self, by: Writer | None, at: int) -> None:
+        """Note that the input shows how it was created, and by whom, if it is known."""
+        self.is_seen_created, self.created_by, self.created_at = True, by, at
 
     def mark(self, writer: Writer | None, at: int) -> None:
         """Note a deletion that waits for finalizers, or who asked for it; a later one changes nothing."""

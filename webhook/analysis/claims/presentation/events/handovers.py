@@ -4,7 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.coordination.creations import find_creation_at_first_sight
+from webhook.analysis.claims.evidence.coordination.creations import (
+    find_creation_at_first_sight,
+    find_creation_of_unheld,
+)
 from webhook.analysis.claims.evidence.machines.api_servers import describe_end
 from webhook.analysis.claims.facts import describe_handover_with_end
 from webhook.analysis.claims.handover_clauses import (
@@ -18,7 +21,7 @@ from webhook.analysis.history.holders.clock import SetBack
 from webhook.analysis.history.holders.tenure import Handover, Tenure, find_latest_pair, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import Silence
-from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.analysis.history.status import RELEASED_DURATION, LeaseState
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, format_length
 
@@ -75,9 +78,15 @@ def _describe_durations(before: Tenure, after: Tenure) -> str:
     return f"{took}, with a duration of {after.duration} s (before: {before.duration} s)"
 
 
-def list_creation(history: LeaseHistory) -> list[Event]:
-    """Return that a lease was created just before its first state in the input, if nothing else says so."""
-    created = find_creation_at_first_sight(history)
+def list_creation(account: Account) -> list[Event]:
+    """Return that a lease was created just before its first state in the input, or that one was that no one has held.
+
+    None if something else says so.
+    """
+    unheld = find_creation_of_unheld(account.history) if account.state is LeaseState.NEVER_HELD else None
+    if unheld is not None:
+        return [(unheld.at, unheld.describe())]
+    created = find_creation_at_first_sight(account.history)
     return [] if created is None else [(created, "the lease was created (creationTimestamp)")]
 
 
