@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
@@ -44,6 +44,111 @@ def test_a_watch_that_ended_while_a_lease_was_live_shows_no_cause_and_calls_no_o
     )
     assert not [text for text in ("Act now", "Why ", "Can be taken", "warning") if text in found]
     assert "nothing found" in explain(capsys, "audit", "--input", path, "--now", now)
+
+
+def say_rhythm(folder: Path, capsys: pytest.CaptureFixture[str], document: bytes, server: FakeServer) -> str:
+    """Return what is said after the time of the last renewal, of an input that ended a minute ago."""
+    (folder / "input.json").write_bytes(document)
+    found = explain(
+        capsys, "why", "shop/db", "--input", str(folder / "input.json"), "--now", format_time(server.now + 60 * SECOND)
+    )
+    assert "when the input ended at" in found
+    return found.partition(" after the last renewal")[2].partition(" as of ")[0]
+
+
+def lead(*, pause: float = 0, renewals: int = 30) -> tuple[FakeServer, Elector]:
+    """Have db-0 renew shop/db, with a pause after as many renewals."""
+    server = FakeServer()
+    leader = server.elector("db-0", "shop/db")
+    leader.lead(2 * renewals)
+    server.wait(pause)
+    leader.lead(20)
+    return server, leader
+
+
+def test_a_holder_that_missed_no_renewal_until_the_input_ended_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = lead()
+    every = "; it was renewed every 2 s from 11:06:40Z on, without a gap"
+    for document in (server.watch(), server.audit_log()):
+        assert say_rhythm(tmp_path, capsys, document, server) == every
+
+
+def test_what_a_holder_renewed_is_said_since_it_took_the_lease(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, leader = lead(pause=9)
+    leader.release()
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(20)
+    every = "; it was renewed every 2 s from 11:08:10Z on, without a gap"
+    assert say_rhythm(tmp_path, capsys, server.audit_log(), server) == every
+
+
+def end_silent() -> FakeServer:
+    server, _ = lead()
+    for _ in server.elector("mail-0", "shop/mail").ticks(8):
+        server.elector("mail-0", "shop/mail").take()
+    return server
+
+
+def end_with_slow_holder() -> FakeServer:
+    server, leader = lead()
+    leader.release()
+    server.elector("db-1", "shop/db", retry=4).lead(20)
+    return server
+
+
+def end_with_renewal_by_another() -> FakeServer:
+    server, leader = lead()
+    server.wait(1)
+    server.elector("db-9", "shop/db", user="jane", pod="").renew(holderIdentity=leader.identity)
+    server.wait(1)
+    leader.lead(20)
+    return server
+
+
+def end_with_hidden_write() -> FakeServer:
+    server, leader = lead()
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "curl", "jane", "")
+    server.log[-1] |= {"verb": "patch", "responseObject": None, "level": "Metadata"}
+    server.wait(1)
+    leader.lead(20)
+    return server
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        lead(pause=9)[0],
+        end_silent(),
+        end_with_slow_holder(),
+        end_with_renewal_by_another(),
+        end_with_hidden_write(),
+    ],
+    ids=["a gap", "silent at the end", "another rhythm than before", "another renewed it", "not all is shown"],
+)
+def test_a_holder_that_may_have_missed_a_renewal_is_not_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], server: FakeServer
+) -> None:
+    assert say_rhythm(tmp_path, capsys, server.audit_log(), server) == ""
+
+
+def test_a_holder_of_which_few_renewals_are_known_is_not_said_to_have_missed_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(4)
+    assert say_rhythm(tmp_path, capsys, server.audit_log(), server) == ""
+
+
+def test_a_holder_whose_own_clock_alone_dates_its_renewals_is_not_said_to_have_missed_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = lead()
+    assert say_rhythm(tmp_path, capsys, server.watch(managed_fields=False), server) == ""
 
 
 def test_no_answer_says_that_a_lease_expired_after_the_end_of_the_input(

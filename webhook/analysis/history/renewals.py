@@ -308,6 +308,12 @@ class Renewals(Struct):
         return [one for one in within if not any(_is_explained(one, tenure) for tenure in slow)]
 
     @property
+    def has_holder_of_other_rhythm(self) -> bool:
+        """Whether the present holder renews much more often, or rarely, than most renewals were made."""
+        own, usual = self.usual_of_holder, self.usual
+        return own is not None and usual is not None and not 2 * usual < 3 * own < 5 * usual
+
+    @property
     def longest_usual(self) -> int | None:
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
@@ -403,6 +409,11 @@ class Renewals(Struct):
         apart = (self.silences, self.lost, self.free, self._early, self.unseen)
         is_missed = any(one.start < end and start < one.end for kept in apart for one in kept)
         return None if is_missed else longest
+
+    def has_missed_since(self, since: int) -> bool:
+        """Return whether a renewal was missed after an instant, or the input does not show whether one was."""
+        kept = (self.silences, self.lost, self.unseen)
+        return any(one.end > since for several in kept for one in several)
 
     @property
     def _longest_interval(self) -> int | None:

@@ -133,7 +133,25 @@ def _describe_end_of_input(account: "Account", status: LeaseStatus, holder: str,
     """Say what an input showed last that ended before the lease could expire: not what was so later."""
     held = "" if account.is_nameless else f"{holder} held it when "
     since = format_length(max(0, ended - (status.last_renewal or 0)))
-    return f"{held}the input ended at {format_clock(ended, account.now)}, {since} after the last renewal"
+    rhythm = _describe_rhythm_until(account, ended)
+    return f"{held}the input ended at {format_clock(ended, account.now)}, {since} after the last renewal{rhythm}"
+
+
+def _describe_rhythm_until(account: "Account", ended: int) -> str:
+    """Say that the last holder missed no renewal until the input ended, as far as that shows; "" if it may have."""
+    tenure, renewals = account.tenure, account.history.renewals
+    usual, longest, last = renewals.usual, renewals.longest_usual, renewals.last
+    if tenure is None or usual is None or longest is None or last is None or renewals.usual_of_holder is None:
+        return ""
+    is_by_others = bool(tenure.processes.others) or tenure.renewed_by_other is not None or tenure.is_ambiguous
+    is_dated = not (renewals.is_last_claimed or account.is_partial)
+    since = max(tenure.since, renewals.first or 0)
+    if is_by_others or not is_dated or renewals.has_missed_since(since) or ended - last > longest:
+        return ""
+    if renewals.has_holder_of_other_rhythm:
+        return ""  # its gaps need not stand out among those of the holders before
+    every = f"every {format_length(usual)} from {format_clock(since, account.now)} on"
+    return f"; it was renewed {every}, without a gap"
 
 
 def _describe_heartbeat(account: "Account", holder: str) -> str:

@@ -224,7 +224,7 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         by = "" if account.is_nameless else f" by the same {whose}"
         own, rhythm = account.history.renewals.usual_of_holder, f"every {usually}"
         is_one_of_several = account.tenure is not None and len(account.history.tenures) > 1
-        if own is not None and is_one_of_several and _is_other_rhythm(own, int(usual * SECOND)):
+        if own is not None and is_one_of_several and account.history.renewals.has_holder_of_other_rhythm:
             rhythm = f"every {format_length(own)} by the present {whose}, every {usually} by all its {whose}s"
         yield Line(label, f"typically {rhythm}; longest gap between two{by}: {longest}")
     found = list(_list_waiting(account))
@@ -241,11 +241,6 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
     if waited:
         more = f" and {len(waited) - MAX_WAITING} more" if len(waited) > MAX_WAITING else ""
         yield Line("Waited", f"{', '.join(waited[:MAX_WAITING])}{more}")
-
-
-def _is_other_rhythm(own: int, usual: int) -> bool:
-    """Return whether a holder renews much more often, or rarely, than most renewals were made."""
-    return not 2 * usual < 3 * own < 5 * usual
 
 
 def _is_over(account: Account, run: ReadRun | None) -> bool:
