@@ -1,12 +1,16 @@
 """Tests of answers that need not explain why a holder stopped: it may have stopped before, or always been refused."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
 from tests.claims.accounts import account, shop, taken_after_tries, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import advise, follow_log
+from tests.history.observing import advise, follow_log, observe_all
+from tests.inputs.reading import read
+from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
+from webhook.analysis.history.follow import ClusterHistory
 
 PATCHES = (
     'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot patch resource "leases" '
@@ -55,7 +59,7 @@ def conflict_with_another(db: Elector) -> None:
         (answer(500), "The API server could not store the writes of db-0_1: at least 1 request answered with 500: no;"),
         (
             answer(429),
-            "The API server answered that there were too many requests: at least 1 request answered with 429.",
+            "The API server answered that there were too many requests: at least 1 request answered with 429, and none",
         ),
         (answer(404, ""), "The API server that it reached did not serve leases, or not the version that it asked for:"),
         (conflict_with_another, "1 of its updates conflicted with other writes (409)."),
@@ -68,6 +72,43 @@ def test_a_holder_that_asked_once_may_have_stopped_as_well(once: Try, said: str)
     assert rarely.endswith(MAY_HAVE_STOPPED)
     often = explain(lose(*((after, once) for after in (2, 4, 6, 8, 10))))
     assert MAY_HAVE_STOPPED not in often
+
+
+def limit_another(db: Elector) -> None:
+    db.fail(429)
+    db.server.elector("mail-1", "shop/mail", pod="").fail(429)
+
+
+def limit_often(db: Elector) -> None:
+    for _ in range(MAX_REFUSALS):
+        db.server.wait(0.01)
+        db.fail(429)
+
+
+@pytest.mark.parametrize(
+    ("once", "is_said"),
+    [(answer(429), True), (limit_another, False), (limit_often, False)],
+    ids=["one account", "another account, too", "more than are remembered"],
+)
+def test_that_one_account_alone_asked_too_much_is_said_if_it_is_known(once: Try, *, is_said: bool) -> None:
+    assert (", and none for a lease by another account" in explain(lose((8, once)))) is is_said
+
+
+def test_whether_others_asked_too_much_is_not_known_if_no_other_is_logged() -> None:
+    server = lose((8, answer(429)))
+    server.log = [one for one in server.log if one["objectRef"]["name"] == "db"]
+    assert "answered with 429." in explain(server)
+
+
+def test_which_of_several_logs_has_the_answers_is_said() -> None:
+    server = lose((6, answer(429)), (8, answer(429)))
+    limited = [one for one in server.log if one["responseStatus"]["code"] == 429]
+    rest = [one for one in server.log if one not in limited]
+    logs = (b"\n".join(json.dumps(one).encode() for one in part) for part in (rest, limited))
+    histories = ClusterHistory()
+    observe_all(histories, *(read(f"audit-{number}.log", [log]) for number, log in enumerate(logs, 1)))
+    said = text(account(histories, server.now))
+    assert "at least 2 requests answered with 429 (log audit-2.log), and none" in said
 
 
 def test_refusals_with_different_codes_are_counted_with_all_of_these() -> None:

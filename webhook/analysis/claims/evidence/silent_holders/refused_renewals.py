@@ -23,7 +23,11 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     REFUSED,
     SilenceEvidence,
 )
-from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored, may_have_stored
+from webhook.analysis.claims.evidence.writers.failed_writes import (
+    describe_stored,
+    may_have_stored,
+    name_logs,
+)
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -86,7 +90,8 @@ def diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
-    text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS}"
+    where = f"{name_logs(evidence.history, limited)}{_describe_limited_accounts(evidence, limited)}"
+    text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS}{where}"
     if not others:
         return _add_stop(Diagnosis(Blame.THROTTLED, text, (Cause.THROTTLED,), limited[-1]), evidence)
     cause = replace(_diagnose_unstored(evidence, others), may_be_stored=may_have_stored(others))
@@ -96,6 +101,18 @@ def diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     return replace(
         cause, evidence=f"{cause.evidence}; and {text}", possible_causes=(*cause.possible_causes, Cause.THROTTLED)
     )
+
+
+def _describe_limited_accounts(evidence: SilenceEvidence, limited: Sequence[Refusal]) -> str:
+    """Say that only requests of one account were too many; "" if another one's were, or that is not known."""
+    users = {one.writer.user for one in limited}
+    requests = [one.requests for one in evidence.histories.leases.values()]
+    answers = (answer for one in requests for answer in one.refusals if evidence.start < answer.at <= evidence.end)
+    is_shared = any(one.code == TOO_MANY_REQUESTS and one.writer.user not in users for one in answers)
+    is_known = bool(evidence.histories.updating - users) and not any(
+        one.has_forgotten_since(evidence.start) for one in requests
+    )
+    return ", and none for a lease by another account" if limited and is_known and not is_shared else ""
 
 
 def _add_stop(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -1,14 +1,25 @@
-"""Words about writes whose answer says that they failed, and which were stored all the same, or may have been."""
+"""Words about writes whose answer says that they failed: in which log, and whether they were stored all the same."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.times import SECOND
 
+_MAX_LOGS: Final = 2
 _ALL_THE_SAME: Final = "stored all the same"
+
+
+def name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
+    """Say in which of several logs some answers are: each may be the log of another API server."""
+    names = {path: path.rpartition("/")[2] for path in history.requests.logs}
+    found = sorted({names[one.log] for one in refused if one.log in names})
+    # Names that several folders have say nothing.
+    is_clear = len(names) > 1 and len(set(names.values())) == len(names) and len(found) <= _MAX_LOGS
+    return f" (log {' and '.join(map(format_name, found))})" if is_clear and found else ""
 
 
 def may_have_stored(failed: Sequence[Refusal]) -> bool:

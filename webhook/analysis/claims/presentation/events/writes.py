@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.evidence.silent_holders.other_leases import MIN_OTHER_WRITES
-from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored
+from webhook.analysis.claims.evidence.writers.failed_writes import describe_stored, name_logs
 from webhook.analysis.claims.evidence.writers.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
@@ -21,7 +21,6 @@ from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.kubernetes.times import SECOND, format_length
 
-_MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
 _OWN: Final = (
@@ -97,15 +96,6 @@ def list_other_writes(history: LeaseHistory) -> list[Event]:
             left = "left the holder and its renewals as they were"
             found.append((times[0], f"{number} by {describe_writer(several[0][1])}{within} {left}"))
     return found
-
-
-def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
-    """Say in which of several logs some answers are: each may be the log of another API server."""
-    names = {path: path.rpartition("/")[2] for path in history.requests.logs}
-    found = sorted({names[one.log] for one in refused if one.log in names})
-    # Names that several folders have say nothing.
-    is_clear = len(names) > 1 and len(set(names.values())) == len(names) and len(found) <= _MAX_LOGS
-    return f" (log {' and '.join(map(format_name, found))})" if is_clear and found else ""
 
 
 def list_conflicts(account: Account) -> Iterator[Event]:
@@ -184,5 +174,5 @@ def list_refused_writes(history: LeaseHistory) -> Iterator[Event]:
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
         earlier = ", then or earlier" if is_cut else ""
-        where = f"{within}{_name_logs(history, several)}{earlier}"
+        where = f"{within}{name_logs(history, several)}{earlier}"
         yield several[0].at, f"{number} by {who} {what} with {answer}{where}{describe_stored(several)}"
