@@ -179,3 +179,11 @@ def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
     tenure = Tenure(HolderProcesses("a"), 0, Handover.SEEN, 0)
     assert tenure.processes.pods == []
     assert tenure.processes.others == {}
+
+
+def test_a_holder_called_as_the_pod_that_stood_in_for_the_one_before_is_another_one() -> None:
+    succession = held("db-0")
+    assert succession.latest is not None
+    succession.latest.name_holder("db-0.cluster-a")
+    succession.begin(tenure("db-0", 30, Handover.EXPIRED))
+    assert succession.changes == 1

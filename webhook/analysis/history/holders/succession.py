@@ -122,6 +122,8 @@ class Succession(Struct):
         """
         if tenure.holder == API_SERVER:
             return
+        if before is not None and before.holder != API_SERVER:
+            self._named = before.holder  # a writer that stood in for it may have had another name
         is_comparable = before is None or not before.is_stand_in or tenure.is_stand_in
         if is_comparable and self._named not in {"", tenure.holder}:
             self.changes += 1
