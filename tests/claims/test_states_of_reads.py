@@ -306,3 +306,19 @@ def test_a_read_between_two_writes_that_shows_no_state_shows_nothing() -> None:
         if event["verb"] == "get":
             event["responseObject"] = event["responseObject"] | {"spec": 1}
     assert BY_READS not in text(explain(server))
+
+
+@pytest.mark.parametrize("seconds", [0.1, 20], ids=["just then", "long before"])
+def test_when_a_lease_was_created_again_is_not_its_first_renewal_that_is_read(seconds: float) -> None:
+    server = FakeServer()
+    leader, follower = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    leader.lead(20)
+    server.delete("shop/db")
+    kept = list(server.log)
+    server.wait(1)
+    leader.retry = min(2, seconds)
+    leader.lead(seconds)
+    server.log = kept
+    server.wait(0.2)
+    follower.ask(is_shown=True)
+    assert ("it was created again" in text(explain(server))) is (seconds < 1)

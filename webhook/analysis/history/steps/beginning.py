@@ -65,8 +65,16 @@ def _is_as_created(step: Step, state: NextState) -> bool:
     """Return whether a state is the one that was created."""
     if state.act is Act.UPDATED or (step.history.existence.is_creation_hidden and state.act is not Act.CREATED):
         return False  # what is updated was created before
+    if state.act is not Act.CREATED and _was_written_since_created(step, state):
+        return False
     # After a gap the first state need not be the one that was created.
     return not step.history.continuity.is_after_gap or step.write.is_logged
+
+
+def _was_written_since_created(step: Step, state: NextState) -> bool:
+    """Return whether an API server created the lease earlier than it stored what is seen first of it."""
+    created = parse_stamp(state.lease.metadata.creation_timestamp)
+    return created is not None and created + SECOND + step.bounds.skew < step.write.earliest
 
 
 def _begin_as_seen(step: Step, state: NextState) -> None:
