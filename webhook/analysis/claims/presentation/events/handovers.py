@@ -81,7 +81,7 @@ def _describe_durations(before: Tenure, after: Tenure) -> str:
 def list_creation(account: Account) -> list[Event]:
     """Return that a lease was created just before its first state in the input, or that one was that no one has held.
 
-    None if something else says so.
+    Nothing if something else says so.
     """
     unheld = find_creation_of_unheld(account.history) if account.state is LeaseState.NEVER_HELD else None
     if unheld is not None:
