@@ -1,5 +1,6 @@
 """What the page shows where an input does not say when something happened: that it does not say so."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.history.fake_server import SECOND, START, Elector, FakeServer, togeth
 from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
+from tests.truth.inputs import Kind, input_of
+from tests.truth.stored import play_stored
 from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
 from webhook.kubernetes.times import format_micro_time, format_time
 
@@ -511,3 +514,11 @@ def test_when_a_lease_expired_is_unknown_if_its_duration_rose_unseen() -> None:
     lane = next(one for one in read_all(server.watch(managed_fields=False)).lanes if one.name == "db")
     begins = [(one.kind.value, round((one.begins - START) / SECOND)) for one in lane.spans]
     assert begins == [("held", 0), ("unrecorded", 25), ("overdue", 40)]
+
+
+def test_a_holder_may_have_lost_an_expired_lease_before_a_takeover_in_a_log_that_lacks_writes() -> None:
+    given = input_of(play_stored("expired-just-before-a-takeover-in-a-leaky-log"), Kind.HOLE)
+    assert given is not None
+    lane = next(one for one in read_all(given.files["audit.log"]).lanes if one.name == "dns")
+    before = next(one for one, after in pairwise(lane.spans) if after.holder == "dns-7c9-0_a78c4b32")
+    assert (before.kind, before.reason) == (SpanKind.UNRECORDED, "it may have expired before the next holder took it")
