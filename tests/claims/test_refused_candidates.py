@@ -10,8 +10,10 @@ from tests.claims.test_coordinated import start_coordinated
 from tests.claims.test_related_writes import RIGHTS, log_write
 from tests.factories import put
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import advise, cluster_of, follow_log, follow_watch
+from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.elections import refused_candidates
 from webhook.kubernetes.times import format_micro_time, format_time
@@ -306,3 +308,18 @@ def test_candidates_with_which_a_watch_begins_do_not_say_how_long_it_goes_on() -
     del server.events[:-2]
     until = follow_watch(server).bounds.until
     assert until is None or until <= end
+
+
+@pytest.mark.parametrize(("lease", "is_for_it"), [("db", True), ("cache", False)])
+def test_of_two_leases_that_a_pod_asks_for_a_candidate_is_for_the_one_that_api_servers_write(
+    lease: str, *, is_for_it: bool
+) -> None:
+    server = refuse("b")
+    other = server.elector("b", "shop/cache", user=USER)
+    other.lead(20)
+    other.ask()
+    for event in server.log:
+        event.pop("requestObject", None)
+    histories = follow_metadata(server)
+    claims = find_claims(make_account(histories, histories.leases["shop", lease], server.now))
+    assert any("of LeaseCandidates for it" in one.message for one in claims) is is_for_it

@@ -15,6 +15,7 @@ from webhook.analysis.history.elections.refused_candidates import RefusedCandida
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.objects import is_foreign_strategy
 from webhook.kubernetes.times import SECOND
@@ -97,7 +98,18 @@ def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) ->
     What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
     """
     found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
-    return _select_of_electors(found, history)
+    return _select_of_electors([one for one in found if _is_for_lease(one, histories, history)], history)
+
+
+def _is_for_lease(refused: RefusedCandidate, histories: ClusterHistory, history: LeaseHistory) -> bool:
+    """Return whether a candidate is for a lease, where the input need not say for which.
+
+    A process may ask for several leases: its candidate is for one of those of which API servers choose the holder.
+    """
+    if refused.lease or any(who.user == API_SERVER for who in history.requests.heard.times):
+        return True
+    others = (one for one in histories.leases.values() if one.namespace == history.namespace and one is not history)
+    return not any(refused.writer in other.requests.heard.times for other in others)
 
 
 def list_accepted_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
@@ -106,7 +118,8 @@ def list_accepted_candidates(histories: ClusterHistory, history: LeaseHistory) -
     An API server that starts may refuse anything for a moment.
     """
     found = histories.refused_candidates.list_ended(history.namespace, history.name, history.requests.accounts)
-    return _select_of_electors([one for one in found if one.last.at - one.first >= _LONG], history)
+    of_lease = (one for one in found if _is_for_lease(one, histories, history))
+    return _select_of_electors([one for one in of_lease if one.last.at - one.first >= _LONG], history)
 
 
 def _select_of_electors(found: Sequence[RefusedCandidate], history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
