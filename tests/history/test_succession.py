@@ -6,6 +6,7 @@ from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.succession import MAX_TENURES, Succession
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.holders.vacancy import bound_time_between
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Writer
 
@@ -187,3 +188,12 @@ def test_a_holder_called_as_the_pod_that_stood_in_for_the_one_before_is_another_
     succession.latest.name_holder("db-0.cluster-a")
     succession.begin(tenure("db-0", 30, Handover.EXPIRED))
     assert succession.changes == 1
+
+
+@pytest.mark.parametrize(("is_stand_in", "seconds"), [(False, 25), (True, 24.5)], ids=["a stamp", "a log without it"])
+def test_a_renewal_that_no_write_dates_may_have_been_at_the_beginning_of_its_second(
+    seconds: float, *, is_stand_in: bool
+) -> None:
+    before = tenure("db-0", 0)
+    before.is_stand_in = is_stand_in
+    assert bound_time_between(5 * SECOND + SECOND // 2, 30 * SECOND, log(30), before) == seconds * SECOND

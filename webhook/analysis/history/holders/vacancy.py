@@ -104,8 +104,9 @@ def _bound_latest(write: Write, since: int) -> int:
 
 
 def _bound_earliest(before: Write | None, last: int, write: Write, held: Tenure | None) -> int:
-    # A log without objects has only times of answers.
-    earliest = last if write.is_logged else last // SECOND * SECOND
+    # A log without objects has only times of answers; what a read showed has a stamp, by whole seconds.
+    is_by_stamp = not write.is_logged or (held is not None and not held.is_stand_in and held.last_renewal_write is None)
+    earliest = last // SECOND * SECOND if is_by_stamp else last
     earliest = earliest if before is None else before.earliest
     if held is not None and held.last_renewal_write is None and held.beginning.renew_time is not None:
         # Of a state that was there only its stamp says when it was renewed, if that.
