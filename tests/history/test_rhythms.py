@@ -149,3 +149,8 @@ def test_a_lease_without_a_renewal_was_not_renewed_between_two_instants() -> Non
     assert not Renewals().was_renewed_between(0, SECOND)
     # Of two renewals, it is not known whether there was one between.
     assert not make_renewals(2, 2).was_renewed_between(0, SECOND)
+
+
+@pytest.mark.parametrize("first", [[15, 0.01, 0.01], [0.01, 0.01, 0.01, 22]], ids=["among the first", "after them"])
+def test_one_long_time_does_not_keep_few_short_ones_the_usual_ones(first: list[float]) -> None:
+    assert make_renewals(*first, *[2] * 6).usual == 2 * SECOND

@@ -194,14 +194,18 @@ class Renewals(Struct):
             self._early.clear()
 
     def _relearn(self) -> None:
-        """Take silences for the usual intervals once they are more than those, and alike.
+        """Take silences for the usual intervals once the latest of them are more than those, and alike.
 
         A few short intervals come first if a conflict had a renewal repeated, or two processes renew one lease.
         """
-        known = [one.length for one in self.silences]
-        if len(known) > len(self.intervals) >= _MIN_INTERVALS and 5 * min(known) >= 4 * max(known):
-            self.intervals.extend(known)
-            self.silences.clear()
+        number = len(self.intervals) + 1
+        if number <= _MIN_INTERVALS or len(self.silences) < number:
+            return
+        latest = [self.silences[place].length for place in range(-number, 0)]
+        if 5 * min(latest) >= 4 * max(latest):
+            self.intervals.extend(latest)
+            for _ in latest:
+                self.silences.pop()
             self._usual = None
 
     def resume(self, counted: CountedRenewals, at: int) -> None:
