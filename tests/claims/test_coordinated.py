@@ -590,3 +590,20 @@ def test_who_renews_first_what_names_another_pod_is_not_its_process(pod: str) ->
     assert history.latest_tenure is not None
     own = history.latest_tenure.processes.own
     assert ("" if own is None else own.pod) == ("b" if pod == "b" else "")
+
+
+def test_what_a_stranger_renewed_for_a_chosen_holder_may_expire_before_that_takes_it_up() -> None:
+    server, _ = start_coordinated()
+    server.elector("b", "shop/db").ask()
+    writes(server, preferredHolder="b_1")
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(2)
+    server.elector("b", "shop/db", pod="intruder").renew(strategy=STRATEGY)
+    server.wait(20)
+    server.elector("b", "shop/db").renew(strategy=STRATEGY)
+    builder = TimelineBuilder(server.now)
+    observe_all(builder, read("log", [server.audit_log()]))
+    (lane,) = builder.timeline(server.now).lanes
+    kinds = [one.kind for one in lane.spans if one.holder == "b_1"]
+    assert kinds == [SpanKind.CHOSEN, SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]

@@ -67,7 +67,8 @@ def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
 
     Who was chosen has not until it takes up the lease; where it is chosen again instead, it had expired.
     """
-    is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.beginning.is_unseen)
+    is_renewed = tenure.processes.renewals > 0 or tenure.renewed_by_other is not None
+    is_taken_up = tenure.is_chosen and not (is_renewed or tenure.beginning.is_unseen)
     is_by_other = _is_named_after_another(step.history, tenure, writer)
     is_first = is_taken_up and not (is_by_other or (writer is None and _is_renewed_by_chooser(step.history, tenure)))
     is_duration_known = tenure.held_duration.before_longer is None
