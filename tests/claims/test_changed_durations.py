@@ -12,7 +12,7 @@ CHANGED = "db-1_1 took it after db-0_1, with a duration of 30 s (before: 15 s)"
 
 
 def follow(view: View, *, release: bool = False, again: int = 0) -> list[str]:
-    """Return the events that are told by default of a lease that a second holder takes; a third one for `again` s."""
+    """Return the events shown by default after a second holder took the lease, and a third one for `again` seconds."""
     server = FakeServer()
     first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db", duration=30)
     first.lead(40)

@@ -577,14 +577,20 @@ def test_the_field_manager_of_an_api_server_chooses_only_with_a_duration(
     assert ("was chosen" in text(account(follow_watch(server), server.now))) is is_chosen
 
 
-@pytest.mark.parametrize("pod", ["b", "intruder"])
-def test_who_renews_first_what_names_another_pod_is_not_its_process(pod: str) -> None:
+def choose_pod_b() -> FakeServer:
+    """Return a server on which pod b asked for the lease, and an API server chose it 2 s ago."""
     server, _ = start_coordinated()
     server.elector("b", "shop/db").ask()
     writes(server, preferredHolder="b_1")
     server.wait(17)
     chooses(server, "b_1")
     server.wait(2)
+    return server
+
+
+@pytest.mark.parametrize("pod", ["b", "intruder"])
+def test_who_renews_first_what_names_another_pod_is_not_its_process(pod: str) -> None:
+    server = choose_pod_b()
     server.elector("b", "shop/db", pod=pod).renew(strategy=STRATEGY)
     (history,) = follow_log(server).leases.values()
     assert history.latest_tenure is not None
@@ -593,12 +599,7 @@ def test_who_renews_first_what_names_another_pod_is_not_its_process(pod: str) ->
 
 
 def test_what_a_stranger_renewed_for_a_chosen_holder_may_expire_before_that_takes_it_up() -> None:
-    server, _ = start_coordinated()
-    server.elector("b", "shop/db").ask()
-    writes(server, preferredHolder="b_1")
-    server.wait(17)
-    chooses(server, "b_1")
-    server.wait(2)
+    server = choose_pod_b()
     server.elector("b", "shop/db", pod="intruder").renew(strategy=STRATEGY)
     server.wait(20)
     server.elector("b", "shop/db").renew(strategy=STRATEGY)

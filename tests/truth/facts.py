@@ -240,7 +240,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     @property
     def is_surely_live_now(self) -> bool:
-        """Whether the lease is live by what is stored now, also by a write of this instant."""
+        """True if the lease is live by what is stored now, also by a write of this instant."""
         return self.is_surely_live(self.now + 1)
 
     def may_be_live(self, at: int) -> bool:

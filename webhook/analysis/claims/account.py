@@ -63,7 +63,7 @@ class Account(Struct, frozen=True):
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
     silent_writer: SilentWriter | None = None
-    """Who wrote a lease that has no holder, or is not shown, and was silent before the log ended."""
+    """The silence of who wrote a lease that has no holder, or is not shown, until the log ended."""
     unshown_duration: UnshownDuration | None = None
     """The takeover that casts doubt on how long it lasts, in a log of requests; None if there is none."""
     is_stored_heartbeat: bool = False

@@ -107,8 +107,9 @@ def compare_renewals(
     stopped = [other for other, has_stopped in zip(late, have_stopped, strict=True) if has_stopped]
     back = [other for other, has_stopped in zip(late, have_stopped, strict=True) if not has_stopped]
     # What one process held and renewed again tells more of it than what others did.
-    back_alike = [other for other in back if _is_held_alike(history, other, start, end)]
-    back = [*back_alike, *(other for other in back if other not in back_alike)]
+    are_alike = [_is_held_alike(history, other, start, end) for other in back]
+    alike = [other for other, is_alike in zip(back, are_alike, strict=True) if is_alike]
+    back = alike + [other for other, is_alike in zip(back, are_alike, strict=True) if not is_alike]
     own_node = history.find_node_at(start)
     nodes = {own_node, *(other.find_node_at(start) for other in late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
@@ -127,7 +128,7 @@ def compare_renewals(
         named_late=_name_some(late),
         named_on_time=_name_some(on_time),
         named_back=_name_some(back),
-        back_alike=len(back_alike),
+        back_alike=len(alike),
         stopped=len(stopped),
         named_stopped=_name_some(stopped),
         held_alike=sum(1 for other in on_time if _is_held_alike(history, other, start, end)),

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.slow_tenures import SlowTenure, find_slow_tenure
+from webhook.analysis.history.slow_tenures import MIN_INTERVALS, SlowTenure, find_longest_usual, find_slow_tenure
 from webhook.analysis.inputs.items import MILLISECOND, CountedRenewals
 from webhook.kubernetes.times import SECOND
 
@@ -24,8 +24,6 @@ _KEPT: Final = 200
 """Intervals and silences that are kept: a stream may be of any length."""
 _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
-_MIN_INTERVALS: Final = 3
-"""Intervals that must be known before one of them can be called usual."""
 _MIN_TO_STOP: Final = 2
 """Intervals that must be known before a time without renewals, of several of them, is known to be none."""
 _MISSED_AT_END: Final = 2
@@ -129,8 +127,9 @@ class Renewals(Struct):
     """Former holders that renewed more rarely than the others."""
     _holder_since: int = 0
     _usual_count: int = 0
-    """How many intervals of the present holder were no silences, and how many were."""
+    """The number of intervals of the present holder that were no silences."""
     _silence_count: int = 0
+    """The number of those that were."""
 
     def add(
         self,
@@ -199,7 +198,7 @@ class Renewals(Struct):
         A few short intervals come first if a conflict had a renewal repeated, or two processes renew one lease.
         """
         number = len(self.intervals) + 1
-        if number <= _MIN_INTERVALS or len(self.silences) < number:
+        if number <= MIN_INTERVALS or len(self.silences) < number:
             return
         latest = [self.silences[place].length for place in range(-number, 0)]
         if 5 * min(latest) >= 4 * max(latest):
@@ -283,7 +282,7 @@ class Renewals(Struct):
     @property
     def usual(self) -> int | None:
         """The median of the latest intervals in microseconds; None as long as there are few."""
-        if self._usual is None and len(self.intervals) >= _MIN_INTERVALS:
+        if self._usual is None and len(self.intervals) >= MIN_INTERVALS:
             self._usual = sorted(self.intervals)[len(self.intervals) // 2]
         return self._usual
 
@@ -291,7 +290,7 @@ class Renewals(Struct):
     def usual_of_holder(self) -> int | None:
         """The median of the latest intervals of the present holder, in microseconds; None as long as there are few."""
         found = sorted(self.of_holder)
-        return found[len(found) // 2] if len(found) >= _MIN_INTERVALS else None
+        return found[len(found) // 2] if len(found) >= MIN_INTERVALS else None
 
     def _find_slow_holder(self) -> SlowTenure | None:
         """Return the present tenure if its holder renews more rarely than those before; else None."""
@@ -313,14 +312,14 @@ class Renewals(Struct):
 
     @property
     def has_holder_of_other_rhythm(self) -> bool:
-        """Whether the present holder renews much more often, or rarely, than most renewals were made."""
+        """True if the present holder renews much more often, or rarely, than most renewals were made."""
         own, usual = self.usual_of_holder, self.usual
         return own is not None and usual is not None and not 2 * usual < 3 * own < 5 * usual
 
     @property
     def longest_usual(self) -> int | None:
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
-        return None if self.usual is None else self.usual * 3 // 2 + SECOND
+        return None if self.usual is None else find_longest_usual(self.usual)
 
     @property
     def longest_known(self) -> int | None:
@@ -494,10 +493,7 @@ class OtherLeases(Struct, frozen=True):
     """A few of these, and of those that were renewed again."""
     named_back: tuple[tuple[str, str], ...] = ()
     back_alike: int = 0
-    """How many of those that were renewed again are of the same namespace, and were held under the same text meanwhile.
-
-    They are named first.
-    """
+    """The number of these in the same namespace that were held under the same text meanwhile; they are named first."""
     held_alike: int = 0
     """How many of those that were on time are of the same namespace, and were held under the same text meanwhile."""
     has_own_node: bool = False

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from webhook.kubernetes.times import SECOND
 
-_MIN_INTERVALS: Final = 3
+MIN_INTERVALS: Final = 3
 """Intervals of a holder that must be known before one of them can be called usual."""
 _MOST: Final = 4
 """At most one interval of so many may be another one."""
@@ -23,22 +23,27 @@ class SlowTenure(Struct, frozen=True):
     """
 
     number: int
-    """Which tenure it was, counted from 1."""
+    """The number of the tenure, counted from 1."""
     start: int
     end: int
     pace: int
     """The median of its intervals."""
     is_pace_known: bool
-    """Whether these are enough to call one of them usual."""
+    """True if these are enough to call one of them usual."""
 
     @property
     def longest_usual(self) -> int:
         """Microseconds after which a renewal is missed."""
-        return self.pace * 3 // 2 + SECOND
+        return find_longest_usual(self.pace)
 
     def explains(self, length: int) -> bool:
         """Return whether a time without a renewal is how this holder renews, as far as is known."""
         return not self.is_pace_known or length <= self.longest_usual
+
+
+def find_longest_usual(usual: int) -> int:
+    """Return the microseconds after which a renewal is missed, of a lease that is renewed at usual intervals."""
+    return usual * 3 // 2 + SECOND
 
 
 def find_slow_tenure(
@@ -50,7 +55,7 @@ def find_slow_tenure(
     """
     pace = sorted(intervals)[len(intervals) // 2]
     alike = sum(1 for one in intervals if 4 * pace <= 5 * one and 4 * one <= 5 * pace)
-    is_pace_known = len(intervals) >= _MIN_INTERVALS
+    is_pace_known = len(intervals) >= MIN_INTERVALS
     if pace <= longest_usual or (is_pace_known and _MOST * (len(intervals) - alike) > len(intervals)):
         return None
     return SlowTenure(number, times[0], times[1] + pace, pace, is_pace_known)

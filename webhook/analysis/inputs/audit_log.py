@@ -439,8 +439,10 @@ def _find_asked_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
 
 def _find_sent_patch(event: AuditEvent, kind: str) -> SentPatch | None:
     """Return what a patch of a lease's spec asked for; None if it is none, or if the log does not show it."""
+    if event.verb != "patch" or kind != "Lease":
+        return None
     patch = bytes(event.request_object)
-    return read_sent_patch(patch) if event.verb == "patch" and kind == "Lease" and b"spec" in patch else None
+    return read_sent_patch(patch) if b"spec" in patch else None
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

@@ -44,14 +44,14 @@ class SentPatch(Struct, frozen=True, gc=False):
 
 def read_sent_patch(patch: bytes) -> SentPatch | None:
     """Return what a patch asks for; None if that is not sure."""
-    changes = read_asked_changes(patch)
+    asked = _decode(patch)
+    changes = _read_changes(asked)
     if changes is None:
         return None
-    asked = msgspec.json.decode(patch)
     if isinstance(asked, list):
         has_precondition = any(_get_text(one, "op") == "test" for one in asked)
     else:
-        has_precondition = "resourceVersion" in asked.get("metadata", {})
+        has_precondition = isinstance(asked, dict) and "resourceVersion" in asked.get("metadata", {})
     return SentPatch("holderIdentity" in changes, has_precondition)
 
 
@@ -148,10 +148,18 @@ def read_asked_changes(patch: bytes) -> SpecChanges | None:
     An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
     a lease may go.
     """
+    return _read_changes(_decode(patch))
+
+
+def _decode(patch: bytes) -> object:
+    """Return what a patch has as JSON; None if it has none that can be read."""
     try:
-        asked = msgspec.json.decode(patch)
+        return msgspec.json.decode(patch)
     except (ValueError, RecursionError):
         return None
+
+
+def _read_changes(asked: object) -> SpecChanges | None:
     if isinstance(asked, list):
         return _read_operations(asked)
     if not isinstance(asked, dict) or not asked.keys() <= {"metadata", "spec"}:

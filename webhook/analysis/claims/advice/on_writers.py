@@ -260,12 +260,6 @@ def _is_being_terminated(history: LeaseHistory) -> bool:
     return history.is_deleted and bool(later) and later[-1].is_in_terminated_namespace
 
 
-def is_shared_without_names(tenure: Tenure) -> bool:
-    """Return whether all that renewed beside a holder named none: its identity is its own then."""
-    others = [tenure.processes.others[one] for one in tenure.processes.sharers]
-    return bool(tenure.holder) and all(one.nameless == one.count for one in others)
-
-
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
@@ -283,7 +277,7 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
         sentence = "Check whether an earlier pod of that name still runs, on an unreachable node:"
         return Advice(sentence, f"{where} get pods,nodes -o wide")
     sentence = "Give each replica an identity of its own, such as its pod's name:"
-    if is_shared_without_names(tenure):
+    if tenure.processes.is_shared_without_names:
         sentence = "Let what renews the lease see first who holds it, and stop its work if another one does:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
 

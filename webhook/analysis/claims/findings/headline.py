@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.claims.advice.on_writers import is_shared_without_names
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.contenders.askers import describe_process
 from webhook.analysis.claims.evidence.contenders.refused_creations import find_refused_creations
@@ -217,7 +216,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     if pods:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
         named = "" if pods == [holder] * len(pods) else f": {' and '.join(dict.fromkeys(pods))}"
-        under = "while it names" if tenure and is_shared_without_names(tenure) else "as"
+        under = "while it names" if tenure and tenure.processes.is_shared_without_names else "as"
         return f"{least}{len(pods)} pods renew it {under} {holder}{named}"
     if not account.is_renewed_last and tenure and tenure.renewed_by_other:
         return (

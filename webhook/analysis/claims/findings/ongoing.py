@@ -46,12 +46,9 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
     number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
     last = "the last " if len(claims) > 1 else ""
     if claims[-1].check == _DELETED:
-        by = claims[-1].arguments.get(BY)
-        who = describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
-        moment = claims[-1].when
+        who, moment = _describe_author(claims[-1]), claims[-1].when
     elif claims[-1].check == _REMOVED:
-        by, removed = claims[-1].arguments.get(BY), _name_subject(claims[-1])
-        who = describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
+        who, removed = _describe_author(claims[-1]), _name_subject(claims[-1])
         who = f"{who}, which removed {removed}," if who and removed else ""
         moment = _describe_moment(claims[-1], now)
     else:
@@ -59,6 +56,12 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
         who = f"of {who}" if who else ""
     said = " ".join(filter(None, (who, moment)))
     return f"{number}, {last}{said}" if said else number
+
+
+def _describe_author(claim: Claim) -> str:
+    """`by jane`; "" if the claim does not say who made the write."""
+    by = claim.arguments.get(BY)
+    return describe_by_writer(by.writer).strip() if isinstance(by, WriteAuthor) else ""
 
 
 def _describe_other_requests(claims: Sequence[Claim], now: int, *, is_cut: bool) -> str:

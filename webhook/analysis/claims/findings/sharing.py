@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer, is_shared_without_names
+from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     find_holder_without_pod,
@@ -170,7 +170,7 @@ def _describe_one_in_place(history: LeaseHistory, tenure: Tenure, now: int) -> s
 
 def _describe_nameless(history: LeaseHistory, tenure: Tenure, now: int) -> str:
     """Say that all others renewed by patches that name no holder, and so under no identity; "" if it was not so."""
-    if not is_shared_without_names(tenure):
+    if not tenure.processes.is_shared_without_names:
         return ""
     found = []
     for who in tenure.processes.sharers[-MAX_NAMED:]:

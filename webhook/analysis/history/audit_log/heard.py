@@ -20,7 +20,7 @@ class Heard(Struct):
 
     times: dict[Writer, deque[int]] = field(default_factory=dict)
     first: dict[Writer, int] = field(default_factory=dict)
-    """When the first request of each of them was received, in microseconds since 1970."""
+    """The time at which the first request of each of them was received."""
     nodes: dict[Writer, str] = field(default_factory=dict)
     """The node of the pod of each of them, as its token says."""
     forgotten_until: int = 0

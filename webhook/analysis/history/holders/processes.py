@@ -403,6 +403,11 @@ class HolderProcesses(Struct):
         return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
 
     @property
+    def is_shared_without_names(self) -> bool:
+        """True if all of these named no holder: the identity is that of its own process then."""
+        return bool(self.identity) and all(self.others[one].nameless == self.others[one].count for one in self.sharers)
+
+    @property
     def has_several_writers(self) -> bool:
         """Whether its own process renewed it, and another one again and again."""
         return bool(self.known_renewals and self.sharers)

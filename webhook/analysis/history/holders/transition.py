@@ -4,7 +4,7 @@ In: two states and what showed them. Out: a frozen value, and its kind by the ta
 follows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -128,14 +128,14 @@ class NextState(Struct, frozen=True):
 
         Fields are named as in managedFields.
         """
-        changed = (one for one in self.entries if one not in self.known and not one.owned.spec.isdisjoint(fields))
-        managers = {one.manager or "" for one in changed}
-        return managers.pop() if len(managers) == 1 else ""
+        return self._find_changed_manager(lambda one: not one.owned.spec.isdisjoint(fields))
 
     def find_manager_of_label(self, key: str) -> str:
         """Return the field manager whose entry is new or changed and owns a label; "" if there is not just one."""
-        changed = (one for one in self.entries if one not in self.known and f"f:{key}" in one.owned.labels)
-        managers = {one.manager or "" for one in changed}
+        return self._find_changed_manager(lambda one: f"f:{key}" in one.owned.labels)
+
+    def _find_changed_manager(self, owns: Callable[[Entry], bool]) -> str:
+        managers = {one.manager or "" for one in self.entries if one not in self.known and owns(one)}
         return managers.pop() if len(managers) == 1 else ""
 
     @property

@@ -69,10 +69,11 @@ def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
     """
     is_renewed = tenure.processes.renewals > 0 or tenure.renewed_by_other is not None
     is_taken_up = tenure.is_chosen and not (is_renewed or tenure.beginning.is_unseen)
-    is_by_other = _is_named_after_another(step.history, tenure, writer)
-    is_first = is_taken_up and not (is_by_other or (writer is None and _is_renewed_by_chooser(step.history, tenure)))
-    is_duration_known = tenure.held_duration.before_longer is None
-    return is_last_renewal_known(step, tenure) and is_duration_known and not is_first
+    if tenure.held_duration.before_longer is not None or not is_last_renewal_known(step, tenure):
+        return False
+    if not is_taken_up or (writer is None and _is_renewed_by_chooser(step.history, tenure)):
+        return True
+    return _is_named_after_another(step.history, tenure, writer)
 
 
 def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:

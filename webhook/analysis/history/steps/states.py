@@ -360,6 +360,8 @@ def _note_label_changes(step: Step, state: NextState, before: Lease) -> None:
 
     Who takes the lease, or renews it, writes its own labels with that; a field manager hints at another one.
     """
+    if before.metadata.labels == state.lease.metadata.labels:
+        return  # as in most writes
     history, writer = step.history, state.writer if state.writer and state.writer.user else None
     tenure = history.current_tenure
     is_taken = state.holder != (state.old.holder_identity or "")

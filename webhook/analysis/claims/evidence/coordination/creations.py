@@ -36,7 +36,7 @@ class UnheldCreation(Struct, frozen=True):
     """The creation of a lease that no one has held; `manager` is "" if the input shows the writer, or neither."""
 
     at: int
-    """When that was, in microseconds since 1970: the second of it, if the input does not show the writer."""
+    """The time of it in microseconds since 1970, in whole seconds if the input does not show the writer."""
     by: Writer | None = None
     manager: str = ""
 

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.evidence.silent_holders.request_intervals import list_intervals
 from webhook.analysis.claims.words import format_clock, format_name, join_with_and
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure, find_latest_pair
@@ -90,9 +91,7 @@ def _is_pause(histories: ClusterHistory, tenure: Tenure, last: int, first: int) 
 
     What it asked for within its usual interval after the one, or before the other, is of the time before or after.
     """
-    asked = sorted(one for one in tenure.processes.requests if one <= last)
-    # A renewal that begins with a read is two requests at once.
-    intervals = [after - before for before, after in pairwise(asked) if after - before >= SECOND]
+    intervals = list_intervals(one for one in tenure.processes.requests if one <= last)
     usual = median_low(intervals) if intervals else first - last
     others = histories.pod_activities.list_between(tenure.processes.own, last + usual, first - usual)
     return first - last >= _MISSED * usual and not others

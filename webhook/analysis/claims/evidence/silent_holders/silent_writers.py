@@ -1,15 +1,15 @@
-"""Whether the writer of a lease had fallen silent before a log ended, by its own rhythm.
+"""The silence of a lease's writer before a log ends, by its own rhythm.
 
 In: a lease of which a log does not show the state, or a heartbeat without a holder. Out: since when the log has no
 request for it by its writer. Of any other lease its holder and the cause of its silence say that.
 """
 
-from itertools import pairwise
 from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.claims.evidence.silent_holders.request_intervals import list_intervals
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -21,7 +21,7 @@ _MISSED: Final = 3
 
 
 class SilentWriter(Struct, frozen=True):
-    """When the writer of a lease was heard last, and when the log ends, in microseconds since 1970.
+    """The last request of the writer of a lease, and the end of the log, in microseconds since 1970.
 
     `usual` is the time between two of its requests before that, in microseconds.
     """
@@ -48,13 +48,12 @@ def find_silent_writer(
     is_told = status is not None and not (history.is_heartbeat and not status.holder)
     if tenure is None or own is None or is_told or histories.bounds.skew > SECOND:
         return None
-    times = sorted(history.requests.heard.times.get(own.process, ()))
-    # A write that begins with a read is two requests at once.
-    intervals = [after - before for before, after in pairwise(times) if after - before >= SECOND]
+    times = history.requests.heard.times.get(own.process, ())
+    intervals = list_intervals(times)
     if len(intervals) < 2:
         return None
     # A request is received before its write is stored.
-    last, until = max(times[-1], tenure.last_renewal), histories.bounds.logged_until
+    last, until = max(*times, tenure.last_renewal), histories.bounds.logged_until
     is_silent = until - last >= _MISSED * max(intervals)
     is_shown = histories.shows_all_requests(history, last, until)
     return SilentWriter(last, until, median_low(intervals)) if is_silent and is_shown else None

@@ -80,8 +80,8 @@ _PRIORITY: Final = "PriorityClass"
 _WITHOUT_PRIORITY: Final = "no PriorityClass with name"
 """The answer to the creation of a pod whose class is gone. Source: kubernetes `plugin/pkg/admission/priority`."""
 _EVICTS: Final = ":NoExecute"
-_UNTIL_FOLLOWED: Final = SECOND
-"""How long the node controller takes at most to follow the write of a Node by someone else."""
+_MAX_DELAY_OF_TAINT: Final = SECOND
+"""The node controller follows the write of a Node by someone else within this time."""
 _NEVER: Final = 2**62
 _Run = tuple[int | None, int]
 """When the first and the last refusal of a run came; None if the first may be forgotten."""
@@ -128,7 +128,7 @@ def _is_said_by_another(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> 
     explaining = [one.at for one in same if one.verb in {STATUS_WRITTEN, "created"}]
     followed = [one.at for one in same if one.verb == "updated" and not _is_taint(one)]
     return any(0 <= write.at - at <= _NEAR for at in explaining) or any(
-        0 <= write.at - at <= _UNTIL_FOLLOWED for at in followed
+        0 <= write.at - at <= _MAX_DELAY_OF_TAINT for at in followed
     )
 
 
