@@ -15,6 +15,9 @@ from msgspec.structs import replace
 from tests.claims import test_measured_incidents as measured
 from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
+from tests.truth.evaluation import evaluate
+from tests.truth.inputs import Kind, input_of
+from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.handover_clauses import describe_edit
@@ -98,3 +101,12 @@ def test_no_refusal_is_lost(name: str, alone: str) -> None:
     single, both = found_in(name, alone), found_in(name, "log", "watch")
     assert len(both.history.requests.refusals) >= len(single.history.requests.refusals)
     assert both.is_partial <= (single.is_partial or found_in(name, "log").is_partial)
+
+
+def test_who_renews_is_no_second_writer_where_it_is_not_known_who_took_the_lease() -> None:
+    history = play_stored("renewed-by-one-that-may-have-taken-it")
+    given = input_of(history, Kind.SENT)
+    assert given
+    found = [one.id for one in evaluate(history, given, ["why"]) if one.lease == "shop/checkout"]
+    assert "taken" in found
+    assert "second-writer" not in found

@@ -354,6 +354,24 @@ def test_refusals_of_which_the_first_are_forgotten_began_then_or_earlier(number:
     assert line.endswith(", then or earlier") is is_cut
 
 
+@pytest.mark.parametrize("seconds", [10, 30], ids=["within the duration", "longer than the duration"])
+def test_one_that_shared_a_name_is_gone_once_it_did_not_renew_for_the_duration(seconds: int) -> None:
+    server, (db, *others) = shop()
+    second = server.elector("db-1", "shop/db")
+    second.identity = db.identity = "settlement"
+    together(20, db, *others)
+    for _ in range(8):
+        together(2, db, *others)
+        server.wait(0.1)
+        second.renew()
+    db.release()
+    second.take()
+    together(seconds, second, *others)
+    shared = claim(server, "identity-shared")
+    assert ("since 11:07:16Z only shop/db from pod db-1" in shared["text"]) is (seconds > 15)
+    assert shared.get("ongoing") is (False if seconds > 15 else None)
+
+
 @pytest.mark.parametrize("is_back", [False, True], ids=["one goes on", "both go on"])
 def test_who_goes_on_alone_after_two_shared_a_name_is_named(is_back: bool) -> None:
     """The first run of a job releases the lease under a name that the second run has as well, and that takes it."""

@@ -331,7 +331,7 @@ def _collect_second_writers(account: Account, tenure: Tenure) -> Iterator[Claim]
     """Yield who else renewed it under this identity, but not who took the lease as it before."""
     now = account.now
     for other, seen in tenure.processes.others.items():
-        if _has_taken(account.history.tenures, tenure.holder, other):
+        if _has_taken(account.history.tenures, tenure.holder, other) or tenure.processes.may_be_taken_by(other):
             continue
         yield _make_fact(
             account,

@@ -112,11 +112,13 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
     last = times[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
-    is_over = tenure.until is not None or now - last >= lasts * SECOND
-    # They may go on in a later tenure of their identity.
+    is_silent = now - last >= lasts * SECOND
+    is_over = tenure.until is not None or is_silent
+    # They may go on in a later tenure of their identity, also the one that has not renewed there yet.
     again = history.current_tenure if tenure.until is not None else None
     has_again = again is not None and again.holder == tenure.holder
-    only = again.processes.own if again is not None and has_again and again.processes.is_alone else None
+    is_alone = is_silent and again is not None and again.processes.is_alone
+    only = again.processes.own if again is not None and has_again and is_alone else None
     is_again = has_again and only is None
     # Of renewals that were not seen it is known until when they were made.
     is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)

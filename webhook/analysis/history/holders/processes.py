@@ -392,6 +392,10 @@ class HolderProcesses(Struct):
 
     # Who renews it beside.
 
+    def may_be_taken_by(self, other: Writer) -> bool:
+        """Return whether one of the `others` may have taken the lease: it is not known who did, nor whose it was then."""
+        return self.taken_by is None and (not self.known_renewals or self.others[other].is_before)
+
     @property
     def sharers(self) -> list[Writer]:
         """The processes that renewed it besides its own, and not only once or twice, the latest last."""
