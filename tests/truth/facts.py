@@ -83,6 +83,12 @@ class Write(Struct, frozen=True, dict=True):
         return self.is_renewal and body is not None and "renewTime" not in (body.get("spec") or {})
 
     @property
+    def is_set_back(self) -> bool:
+        """Whether it moved renewTime back by more than the duration, as who restores an old copy does."""
+        old, new = self.before.renewed, self.after.renewed
+        return old is not None and new is not None and old - new > (self.before.duration or 0) * SECOND
+
+    @property
     def is_holder_rewritten(self) -> bool:
         """Whether a webhook stored another holder than was asked for."""
         body = self.request.body
@@ -232,8 +238,8 @@ class Facts(Struct, frozen=True, dict=True):
     def is_surely_live(self, at: int) -> bool:
         """Return whether the lease is live at an instant, whenever its last renewal was stamped.
 
-        A renewTime that a webhook moved in somebody's write of something else makes candidates wait again, and is no
-        renewal by a stamp or by the holder: whether the lease is live then depends on who asks.
+        A renewTime that a webhook moved in somebody's write of something else, or that was set back, makes candidates
+        wait again, and is no renewal by a stamp or by the holder: whether the lease is live then depends on who asks.
         """
         standing = self._standing(at, is_sure=True)
         return standing is not None and at < standing[0].begin + standing[1] - self.spread
@@ -256,7 +262,7 @@ class Facts(Struct, frozen=True, dict=True):
     def _standing(self, at: int, *, is_sure: bool = False) -> tuple[Write, int] | None:
         """Return the last renewal before an instant, and the duration then; None if nobody holds the lease.
 
-        `is_sure` leaves out what a webhook did to another write.
+        `is_sure` leaves out what a webhook did to another write, and old times that were written back.
         """
         renewal: Write | None = None
         spec = NOTHING
@@ -264,7 +270,10 @@ class Facts(Struct, frozen=True, dict=True):
             if write.at >= at:
                 break
             spec = write.after
-            if write.is_renewal and not (is_sure and write.is_webhook_renewal):
+            if is_sure and write.is_set_back:
+                # Who is written in with an old time has not renewed it.
+                renewal = renewal if write.before.holder == write.after.holder else None
+            elif write.is_renewal and not (is_sure and write.is_webhook_renewal):
                 renewal = write
             elif not (write.was_there and write.is_there):
                 renewal = None

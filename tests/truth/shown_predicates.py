@@ -99,11 +99,13 @@ def _names(process: Process) -> tuple[str, str]:
 @_predicate_of("timeline-held")
 def _held(facts: Facts, claim: Claim) -> bool:
     """The holder has the lease, and has renewed it within its duration."""
-    for first, last, spec, _ in _states(facts, claim):
+    for first, last, spec, write in _states(facts, claim):
         if not _is_of(facts, spec, claim["identity"]) or is_released(spec):
             return False
-        # What managedFields date may have been a second earlier, and not before it was stored.
-        if not facts.may_be_live(max(first, last - (1 if claim["is_logged"] else POINT))):
+        # What managedFields date, as of a write that only a read shows, may have been a second earlier, and not before
+        # it was stored.
+        is_logged = claim["is_logged"] and not any(begin <= write.at < end for begin, end in claim["hidden"])
+        if not facts.may_be_live(max(first, last - (1 if is_logged else POINT))):
             return False
     return _is_written(facts, claim)
 
