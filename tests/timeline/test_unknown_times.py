@@ -13,6 +13,7 @@ from tests.history.fake_server import SECOND, START, Elector, FakeServer, togeth
 from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
+from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
 from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
@@ -522,3 +523,14 @@ def test_a_holder_may_have_lost_an_expired_lease_before_a_takeover_in_a_log_that
     lane = next(one for one in read_all(given.files["audit.log"]).lanes if one.name == "dns")
     before = next(one for one, after in pairwise(lane.spans) if after.holder == "dns-7c9-0_a78c4b32")
     assert (before.kind, before.reason) == (SpanKind.UNRECORDED, "it may have expired before the next holder took it")
+
+
+def test_a_chosen_holder_that_was_renewed_unseen_is_not_drawn_as_overdue() -> None:
+    """A webhook renames it while an API server asks it to step down; no stamp says when it was chosen again."""
+    history = play_stored("a-webhook-renames-a-holder-that-is-asked-to-step-down")
+    given = input_of(history, Kind.WATCH_WITH_POLICY)
+    assert given is not None
+    drawn = [one.claim for one in evaluate(history, given, ["timeline"]) if one.lease == "shop/checkout"]
+    overdue = [one["from"] for one in drawn if one["claim"] == "timeline-overdue"]
+    assert overdue
+    assert "2025-06-15T15:07:17.000000Z" not in overdue

@@ -363,7 +363,7 @@ class LeaseLane(Struct):
                 self.spans.turn(SpanKind.UNRECORDED, at)
                 if self.history.current_tenure is None and self.history.write.is_dated:
                     self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
-            case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
+            case EventKind.EXPIRED if self._may_be_overdue(tenure):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 # A deletion that was not seen ends no tenure: another holder may have followed the latest one by then.
@@ -377,6 +377,13 @@ class LeaseLane(Struct):
                 self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
+
+    def _may_be_overdue(self, tenure: Tenure | None) -> bool:
+        """Return whether what is drawn now can turn overdue: not a frozen lease, nor one last renewed unseen."""
+        present = self.spans.present
+        if present is None or present.kind is not SpanKind.UNRECORDED or tenure is None:
+            return present is None or present.kind is not SpanKind.FROZEN
+        return not self._is_renewal_unknown(tenure)
 
     def _add_renewal(self, event: LeaseEvent, at: int, max_ticks: int, *, is_drawn: bool) -> None:
         tenure = event.tenure
