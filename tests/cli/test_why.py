@@ -122,6 +122,25 @@ def test_each_command_of_a_finding_comes_with_its_purpose(tmp_path: Path, capsys
     assert advice in out
 
 
+def test_the_random_part_of_a_name_is_shown_with_every_fact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    before, after = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    before.identity = "db-0_8bb635b4-4965-4adb-ad3e-a95042a5608d"
+    after.identity = "db-1_17bd61bf-fb91-4f7c-9b85-8825a17ecf47"
+    before.lead(20)
+    server.wait(20)
+    after.lead(10)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert "live: db-1_17bd61bf... holds it" in out
+    assert "db-0_8bb635b4... last renewed at" in out
+    assert "-4965-" not in out
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), "--verbose")
+    assert "..." not in out
+    assert before.identity in out
+
+
 def test_every_fact_and_event_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "shop/db", "--input", watched, "--verbose")
     assert (code, err) == (0, "")

@@ -1,6 +1,6 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -44,6 +44,7 @@ from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
 from webhook.text import yaml_writer
+from webhook.text.identities import make_shortener
 from webhook.text.quoting import escape
 
 _DESCRIPTION = """\
@@ -292,43 +293,53 @@ def select_accounts(
 def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
+    headline, facts, advice = (
+        make_headline(account),
+        list(list_facts(account, verbose=verbose)),
+        advise_with_urgency(account),
+    )
+    events = list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
+    quoted = list(quote_events(account)) if verbose or history.is_list_only else []
+    texts = [headline, advice.sentence, *(one.text for one in (*facts, *events, *quoted))]
+    clean = escape if verbose else _make_cleaner([*texts, *(one.message for one in account.findings)])
     title = style(escape(f"{history.namespace}/{history.name}"), bold=True)
     state = style(account.state.value, fg=STATE_COLORS[account.state])
-    yield indent(f"{title}  {state}: {escape(make_headline(account))}", 0, hanging=2)
+    yield indent(f"{title}  {state}: {clean(headline)}", 0, hanging=2)
     status = account.status
     asked = "" if account.unshown_duration is None else " (asked for; what was stored is not shown)"
     lasts = [f"duration {status.duration} s{asked}"] if status and status.duration is not None else []
     yield style("; ".join([as_of.text, *lasts, *([] if verbose else ["--verbose: more"])]), dim=True)
-    facts = list(list_facts(account, verbose=verbose))
-    yield from _format_part("", facts)
-    yield from _format_part(
-        "What happened", list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
-    )
-    if verbose or history.is_list_only:
-        yield from _format_part(
-            "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
-        )
-    advice = advise_with_urgency(account)
-    yield from _format_findings(account, advice, verbose=verbose, said={one.text for one in facts})
+    yield from _format_part("", facts, clean)
+    yield from _format_part("What happened", events, clean)
+    yield from _format_part("What Events say (clients write them; they are kept for an hour)", quoted, clean)
+    yield from _format_findings(account, advice, clean, verbose=verbose, said={one.text for one in facts})
     yield ""
-    yield style(indent(escape(advice.sentence), 0), bold=True)
+    yield style(indent(clean(advice.sentence), 0), bold=True)
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
     if (verbose and not _is_known_refusal(account)) or _is_worth_a_note(account):
-        yield from _format_risks(account)
+        yield from _format_risks(account, clean)
     if history.is_list_only:
         yield ""
         yield indent(_MOMENT, 0)
 
 
-def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
+def _make_cleaner(texts: Sequence[str]) -> Callable[[str], str]:
+    """Return what makes any of these texts fit for a terminal, with the random parts of identities cut."""
+    shorten = make_shortener(texts)
+    return lambda text: escape(shorten(text))
+
+
+def _format_part(head: str, lines: Sequence[Line], clean: Callable[[str], str]) -> Iterator[str]:
     if lines:
         yield ""
         yield from [style(head, bold=True)] if head else []
-        yield from _format_lines(lines, 2 if head else 0)
+        yield from _format_lines(lines, clean, 2 if head else 0)
 
 
-def _format_findings(account: Account, advice: Advice, *, verbose: bool, said: AbstractSet[str]) -> Iterator[str]:
+def _format_findings(
+    account: Account, advice: Advice, clean: Callable[[str], str], *, verbose: bool, said: AbstractSet[str]
+) -> Iterator[str]:
     """Yield what is wrong: the latest findings of each kind; without `verbose` one, and none that the headline says.
 
     What the `advice` says, which is shown below, is not shown twice; `said` are sentences that need not be repeated.
@@ -349,10 +360,10 @@ def _format_findings(account: Account, advice: Advice, *, verbose: bool, said: A
         before = describe_earlier(earlier, account.now, is_cut=is_cut)
         marks = "; ".join(filter(None, (describe_end(finding, account.now), before)))
         yield ""
-        marked = escape(f" ({marks})") if marks else ""
+        marked = clean(f" ({marks})") if marks else ""
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         message = finding.message if verbose else _shorten(finding, said, is_silence_said=is_silence_said)
-        yield indent(escape(message), 2)
+        yield indent(clean(message), 2)
         if verbose and finding.fix != advice.command and not advice.sentence.endswith(f": {finding.fix}."):
             yield from _format_fix(finding)
 
@@ -394,13 +405,13 @@ def _is_short(finding: ReportFinding) -> bool:
     return isinstance(start, int) and isinstance(end, int) and end - start <= OUTAGE * SECOND
 
 
-def _format_risks(account: Account) -> Iterator[str]:
+def _format_risks(account: Account, clean: Callable[[str], str]) -> Iterator[str]:
     """Yield what may cost a leader its lease one day, below what to do now: it is nothing that happened."""
     for finding in account.findings:
         if finding.check in RISKS and finding.severity is not Severity.INFO:
             yield ""
             yield indent(f"note  {finding.check}", 0, hanging=2)
-            yield indent(escape(finding.message), 2)
+            yield indent(clean(finding.message), 2)
             yield from _format_fix(finding)
 
 
@@ -430,9 +441,9 @@ def _split_latest(groups: Iterable[list[ReportFinding]], most: int) -> Iterator[
         yield from ([one] for one in group[first + 1 :])
 
 
-def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
+def _format_lines(lines: Iterable[Line], clean: Callable[[str], str], by: int = 0) -> Iterator[str]:
     for line in lines:
-        wrapped = indent(escape(line.text), 0, measure_width() - _LABEL - by).split("\n")
+        wrapped = indent(clean(line.text), 0, measure_width() - _LABEL - by).split("\n")
         for number, text in enumerate(wrapped):
             label = line.label if number == 0 else ""
             yield f"{' ' * by}{label:<{_LABEL - 1}} {text}".rstrip()

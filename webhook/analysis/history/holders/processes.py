@@ -393,7 +393,7 @@ class HolderProcesses(Struct):
     # Who renews it beside.
 
     def may_be_taken_by(self, other: Writer) -> bool:
-        """Return whether one of the `others` may have taken the lease: it is not known who did, nor whose it was then."""
+        """Return whether one of the `others` may have taken the lease: who did is not known, nor whose it was then."""
         return self.taken_by is None and (not self.known_renewals or self.others[other].is_before)
 
     @property
