@@ -534,3 +534,18 @@ def test_a_chosen_holder_that_was_renewed_unseen_is_not_drawn_as_overdue() -> No
     overdue = [one["from"] for one in drawn if one["claim"] == "timeline-overdue"]
     assert overdue
     assert "2025-06-15T15:07:17.000000Z" not in overdue
+
+
+def test_a_holder_that_was_chosen_before_its_own_release_by_another_clock_leads_from_its_renewal_on() -> None:
+    given = input_of(play_stored("chosen-again-before-its-own-release-by-another-clock"), Kind.WATCH)
+    assert given is not None
+    lane = next(one for one in read_all(given.files["watch.json"]).lanes if one.name == "checkout")
+    assert spans_of(lane) == [SpanKind.HELD, SpanKind.CHOSEN, SpanKind.HELD]
+
+
+def test_a_duration_that_another_one_put_back_ends_a_lease_that_another_one_made_longer() -> None:
+    given = input_of(play_stored("a-duration-put-back-after-another-one-made-it-longer"), Kind.WATCH)
+    assert given is not None
+    lane = next(one for one in read_all(given.files["watch.json"]).lanes if one.name == "checkout")
+    assert spans_of(lane) == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
+    assert MarkKind.STEAL not in {one.kind for one in lane.marks}

@@ -96,6 +96,8 @@ class LeaseLane(Struct):
     """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
     begun: int | None = None
     """When the audit log begins of which it is read."""
+    drawn_since: int | None = None
+    """Since when the present holder is drawn: not before the end of what is drawn of the one before."""
     drawn_ahead: int = 0
     """Renewals drawn of writes without objects, whose states were not seen since."""
     _explained: tuple[int, int] | None = None
@@ -428,7 +430,7 @@ class LeaseLane(Struct):
 
         By clocks that differ, the first one may seem to come before the choice: then no later one ends what began so.
         """
-        is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
+        is_begun = self.spans.present is not None and self.spans.present.begins == self.drawn_since
         is_begun = is_begun and tenure.processes.renewals <= 1
         is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
         return tenure.is_chosen and is_begun and is_whole and not (tenure.is_stand_in or tenure.beginning.is_unseen)
@@ -540,6 +542,7 @@ class LeaseLane(Struct):
         # By its writer's own clock a holder may seem to have begun before what was seen of the one before.
         seen = self.ticks.latest if self.history.write.is_claimed else since
         self.spans.begin(held, max(since, seen), tenure, manager, reason)
+        self.drawn_since = self.spans.present.begins if self.spans.present else None
         self._mark_taking(tenure, since)
 
     def _mark_taking(self, tenure: Tenure, since: int) -> None:

@@ -22,6 +22,9 @@ class HeldDuration(Struct, frozen=True):
     """Fewer seconds that it lasted until another writer, at a time that is not known, made it last longer: the lease
     may have expired by then."""
 
+    own: int | None = None
+    """Seconds that it lasted until another writer made it last longer, and as its holder counts until it renews."""
+
     @property
     def others(self) -> tuple[int, ...]:
         """Other numbers of seconds by which it may have lasted since the last renewal."""
@@ -49,9 +52,14 @@ class HeldDuration(Struct, frozen=True):
         | perhaps the holder | other than `shorter` | the longer of both | that |
         | another writer | more | that | as before |
         | another writer | fewer | as before | as before |
+        | another writer | fewer, after one wrote more | that, or as its holder counts if that is longer | as before |
         """
         shorter, shortened_at = self.shorter, self.shortened_at
         if not is_own and may_be_own and seconds != shorter:
             shorter, shortened_at = seconds, at
-        is_longer = is_own or self.seconds is None or (seconds or 0) > self.seconds
-        return HeldDuration(seconds if is_longer else self.seconds, shorter, shortened_at, self.before_longer)
+        if is_own or self.seconds is None:
+            return HeldDuration(seconds, shorter, shortened_at, self.before_longer)
+        is_longer = (seconds or 0) > self.seconds
+        own = self.seconds if is_longer and self.own is None else self.own
+        lasts = self.seconds if own is None else max(seconds or 0, own)
+        return HeldDuration(lasts, shorter, shortened_at, self.before_longer, own)

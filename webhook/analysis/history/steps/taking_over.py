@@ -58,7 +58,8 @@ def take_from_holder(step: Step, state: NextState) -> None:
     is_unshown = taking.how is Handover.STOLEN and state.is_before_sent
     taking = replace(taking, how=Handover.UNKNOWN) if is_unshown else taking
     if taking.has_expired:
-        report_expiry(step, taking.duration, taking.kept_until, at)
+        shortened_at = before.held_duration.shortened_at if before is not None else 0
+        report_expiry(step, taking.duration, taking.kept_until, at, shortened_at)
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
