@@ -103,10 +103,21 @@ def test_no_refusal_is_lost(name: str, alone: str) -> None:
     assert both.is_partial <= (single.is_partial or found_in(name, "log").is_partial)
 
 
-def test_who_renews_is_no_second_writer_where_it_is_not_known_who_took_the_lease() -> None:
-    history = play_stored("renewed-by-one-that-may-have-taken-it")
-    given = input_of(history, Kind.SENT)
+def claims_of_a_stored_history(name: str, kind: Kind) -> dict[str, dict[str, Any]]:
+    """Return what `why` claims of the first lease in a stored history, the last of each kind."""
+    history = play_stored(name)
+    given = input_of(history, kind)
     assert given
-    found = [one.id for one in evaluate(history, given, ["why"]) if one.lease == "shop/checkout"]
-    assert "taken" in found
-    assert "second-writer" not in found
+    return {one.id: one.claim for one in evaluate(history, given, ["why"]) if one.lease == "shop/checkout"}
+
+
+def test_who_renews_is_no_second_writer_where_it_is_not_known_who_took_the_lease() -> None:
+    claims = claims_of_a_stored_history("renewed-by-one-that-may-have-taken-it", Kind.SENT)
+    assert "taken" in claims
+    assert "second-writer" not in claims
+
+
+def test_a_state_that_only_its_writer_dates_does_not_hide_who_asks() -> None:
+    claims = claims_of_a_stored_history("a-candidate-asks-after-what-only-a-clock-that-is-ahead-dates", Kind.PATCHES)
+    assert "expired" in claims
+    assert "no-candidate" not in claims

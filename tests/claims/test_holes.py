@@ -450,3 +450,9 @@ def test_a_watch_beside_a_log_with_a_hole_shows_what_was_written() -> None:
     mail.take()
     answer = account(follow_both(server), server.now)
     assert make_headline(answer).startswith("db-0_1 has not renewed it for")
+
+
+def test_a_holder_may_have_renewed_for_the_last_time_in_the_hole() -> None:
+    claims = claims_of_a_stored_history("the-last-renewal-of-a-deleted-pod-is-in-a-hole", "shop/checkout")
+    assert "has not renewed since 15:07:19Z or earlier, for at least 11.4 s" in claims["renewal-late"]["text"]
+    assert "went on" not in claims["holder-pod-deleted"]["text"]

@@ -549,3 +549,11 @@ def test_a_duration_that_another_one_put_back_ends_a_lease_that_another_one_made
     lane = next(one for one in read_all(given.files["watch.json"]).lanes if one.name == "checkout")
     assert spans_of(lane) == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
     assert MarkKind.STEAL not in {one.kind for one in lane.marks}
+
+
+def test_who_renews_when_a_log_begins_need_not_be_the_holder_that_was_written_in_before() -> None:
+    given = input_of(play_stored("a-late-log-of-a-stranger-that-renews-and-removes-the-holder"), Kind.LATE_LOG)
+    assert given is not None
+    lane = next(one for one in read_all(given.files["audit.log"]).lanes if one.name == "checkout")
+    (removed,) = (one.text for one in lane.marks if one.kind is MarkKind.RELEASE)
+    assert removed.startswith("checkout-5b7d-f3f17 released it, or was removed")

@@ -325,7 +325,9 @@ def _is_silent_together(facts: Facts, claim: Claim) -> bool:
 def _taken_late(facts: Facts, claim: Claim) -> bool:
     begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")
     put = list(facts.find_writes(first - POINT, last + POINT, lambda write: write.puts == claim["identity"]))
-    if not put or facts.is_surely_live(begin + POINT):
+    # A stamp says when the request that freed it came; a slow API server stores it later.
+    freed = max([begin, *(one.end for one in facts.writes if one.begin <= begin + POINT and begin <= one.end)])
+    if not put or facts.is_surely_live(freed + POINT):
         return False
     begin, end = facts.latest(claim, "earliest", 0), facts.earliest(claim, "latest", 0)
     own = [one for one in facts.requests if facts.history.by_name[one.process].writer == put[0].process.writer]
@@ -458,6 +460,9 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
         return True
     begin = facts.earliest(claim, "from", facts.history.begin)
     end = facts.latest(claim, "to", facts.now)
+    # It may have been silent for longer than the input shows.
+    renewals = [one.at for one in facts.writes if one.is_renewal and one.after.holder == identity and one.at <= begin]
+    begin = max(renewals, default=begin)
     # By clocks that differ the time may have begun later, and ended earlier.
     latest, earliest = facts.latest(claim, "from", begin), facts.earliest(claim, "to", end)
     if len(causes) > 1 and "stopped" in causes and not facts.has_writes(identity, latest + POINT, earliest - POINT):

@@ -84,7 +84,7 @@ def _take_stored(step: Step) -> None:
         history.unlogged = replace(first, until=step.write.at, is_watched=is_watched)
     _note_asked(step)
     if not _is_edit(before, history.lease, step.seen):
-        history.requests.waiting.restart(history.moment)
+        history.requests.waiting.restart(history.moment, is_dated=step.write.is_dated_by_a_server)
     _note_visibility(step, goes_on=goes_on)
     _report_sharing(step)
 

@@ -191,10 +191,14 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     holds = ""
     if status.takeable_at is not None and not history.is_heartbeat:
         holds = f"; it does not expire before {format_clock(status.takeable_at, now)}"
-    seen = f"has not renewed since {format_clock(last, now)}, for {format_length(silence)}"
+    # It may have been renewed for the last time in what the input lacks.
+    since, least = format_clock(last, now), ""
+    if tenure.is_last_unseen:
+        since, least = f"{since} or earlier", "at least "
+    seen = f"has not renewed since {since}, for {least}{format_length(silence)}"
     if now - until > SECOND:
-        times = f"from {format_clock(last, now)} until {format_clock(until, now)}"
-        seen = f"did not renew {times}, when the input ends, for {format_length(silence)}"
+        times = f"from {since} until {format_clock(until, now)}"
+        seen = f"did not renew {times}, when the input ends, for {least}{format_length(silence)}"
     usually = f"although the lease was renewed every {format_length(usual)} before"
     why = describe_cause(cause)
     message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {why}"

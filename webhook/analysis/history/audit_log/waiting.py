@@ -54,10 +54,17 @@ class Waiting(Struct):
             asking.wrote_at = (seen.at or 0) - seen.took
         asking.code, asking.message = (seen.answer.code, seen.answer.message) if seen.answer else (0, "")
 
-    def restart(self, at: int) -> None:
-        """Restart as something is stored."""
+    def restart(self, at: int, *, is_dated: bool) -> None:
+        """Restart as something is stored; another input may show that after requests that came later.
+
+        Without `is_dated`, at most its writer's clock says when, so that it is not known who asked since then.
+        """
+        if not is_dated:
+            self.is_whole = False
+            return
         self.known.update(self.asking if len(self.known) < MAX_LISTED else ())
-        self.since, self.is_whole, self.asking = at, True, {}
+        later = {who: one for who, one in self.asking.items() if one.last > at}
+        self.since, self.is_whole, self.asking = at, self.is_whole or not later, later
 
     def find_others(self, own: Writer | None, since: int) -> list[tuple[Writer, Asking]]:
         """Return the processes other than one that asked after a moment, the last one first."""

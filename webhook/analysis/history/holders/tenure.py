@@ -348,11 +348,17 @@ class Tenure(Struct):
 
     @property
     def _may_stand_for_other(self) -> bool:
-        """True if another process may lead under the same text: one that took or renewed the lease before its own."""
+        """True if another process may lead under the same text: one that took or renewed the lease before its own.
+
+        Whose renewals are all that an input shows may be a stranger, if the first state has a holder that was written
+        under another field manager, and that does not name its pod.
+        """
         who = self.processes
         is_renewer_only = who.renewals > 0 and not self.is_known_to_have_held
         is_latecomer = self.began is Handover.REPLACED and not who.names_own_pod and who.renewals < MIN_RENEWALS
-        return who.may_stand_for_other or is_renewer_only or is_latecomer
+        is_seen_later = self.began is Handover.SEEN and not (who.names_own_pod or self.is_coordinated)
+        is_seen_later = is_seen_later and bool(self.manager) and self.beginning.manager not in {"", self.manager}
+        return who.may_stand_for_other or is_renewer_only or is_latecomer or is_seen_later
 
     @property
     def is_deleted_by_itself(self) -> bool | None:

@@ -70,6 +70,7 @@ class HolderPodDeletion(Struct, frozen=True):
         """Say for how long its process went on, as the end of a clause: it may, until its time to end is over."""
         went_on = self.tenure.last_renewal - self.deletion.at
         is_known = self.is_order_known and self.deletion.is_surely_not_dry_run and self.tenure.processes.is_last_known
+        is_known = is_known and not self.tenure.is_last_unseen
         if went_on < _LONG or not is_known:
             return ""
         verb = "writing" if self.tenure.is_stand_in else "renewing"
