@@ -336,9 +336,54 @@ async def test_of_too_many_connections_the_longest_idle_is_closed() -> None:
 
 
 @in_a_loop
+async def test_who_comes_is_kept_where_all_others_are_in_the_middle_of_a_request() -> None:
+    """Else a client without a certificate could have each new connection of an API server closed."""
+    port = make_port(guards=Guards(max_connections=3))
+    slow = [connect(port) for _ in range(3)]
+    for age, (connection, _) in zip((3, 5, 4), slow, strict=True):
+        connection.data_received(REVIEW[:-1])
+        connection.waits_since -= age
+    new, new_wire = connect(port)
+    assert [wire.closed for _, wire in slow] == [False, True, False]
+    new.data_received(REVIEW)
+    assert new_wire.written.startswith(b"HTTP/1.1 200")
+
+
+@in_a_loop
+async def test_a_request_that_is_not_whole_in_a_second_ends_before_a_connection_that_was_answered() -> None:
+    port = make_port(guards=Guards(max_connections=3))
+    answered, answered_wire = connect(port)
+    answered.data_received(REVIEW)
+    answered.waits_since -= 60
+    slow, slow_wire = connect(port)
+    slow.data_received(REVIEW[:-1])
+    slow.waits_since -= 2
+    fast, fast_wire = connect(port)
+    fast.data_received(REVIEW[:-1])
+    connect(port)
+    assert [wire.closed for wire in (answered_wire, slow_wire, fast_wire)] == [False, True, False]
+    connect(port)
+    assert [wire.closed for wire in (answered_wire, fast_wire)] == [True, False]
+
+
+@in_a_loop
+async def test_who_was_refused_is_closed_first() -> None:
+    port = make_port(guards=Guards(max_connections=2))
+    refused, refused_wire = connect(port)
+    refused.data_received(b"NONSENSE\r\n\r\n")
+    assert refused_wire.written.startswith(b"HTTP/1.1 400")
+    assert not refused_wire.closed
+    answered, answered_wire = connect(port)
+    answered.data_received(REVIEW)
+    connect(port)
+    assert [wire.closed for wire in (refused_wire, answered_wire)] == [True, False]
+
+
+@in_a_loop
 async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
     port = make_port(guards=Guards(max_connections=WIDE_CONNECTION + 1))
     idle, idle_wire = connect(port)
+    idle.waits_since -= 2
     wide, wide_wire = connect(port)
     body = BODY + b" " * WIDE_READ
     wide.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body))

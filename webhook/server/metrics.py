@@ -257,7 +257,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ..
     ),
     "findings": ("Findings of rules, by mode.", ("rule", "mode"), tuple(product(ALL_RULES, _MODES))),
     "shed": ("Requests answered with 503: too many bytes were being read, or a response took too long.", (), ()),
-    "connections_closed": ("Connections closed because there were too many, longest idle first.", (), ()),
+    "connections_closed": ("Connections closed because there were too many.", (), ()),
     "malformed": ("Requests rejected before evaluation.", ("class",), tuple((kind,) for kind in KINDS_OF_REFUSAL)),
     "incidents": (
         "Reviews answered with 500: a bug, or the deadline was exceeded.",

@@ -41,8 +41,9 @@ class Guards(Struct, frozen=True):
     """Total size of the bodies that are being read; beyond it, a request gets 503 and Retry-After: 1."""
 
     max_connections: int = 1024
-    """Above it the connection that has been idle longest is closed. A connection is counted after its handshake; one
-    takes 50 KiB, and 400 KiB once a large read has filled its buffers: that one counts as eight."""
+    """Above it one is closed, first what has not sent a whole request in a second, then what is idle. A connection is
+    counted after its handshake; one takes 50 KiB, and 400 KiB once a large read has filled its buffers: that one counts
+    as eight."""
 
 
 class Options(Struct, frozen=True):

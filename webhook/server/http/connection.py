@@ -58,6 +58,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, port: Port) -> None:
         self.state = IDLE
         self.expires = 0.0
+        self.waits_since = 0.0
+        self.is_answered = False
         self.weight = 0
         self.client_names: frozenset[str] = frozenset()
         self._client = _NOBODY
@@ -80,7 +82,8 @@ class Connection(asyncio.Protocol):
         self.client_names = _read_names(transport.get_extra_info("peercert") or {})
         self._client = tuple((transport.get_extra_info("peername") or _NOBODY)[:2])
         self._may_write.set()
-        self.expires = monotonic() + self._port.idle_seconds
+        self.waits_since = monotonic()
+        self.expires = self.waits_since + self._port.idle_seconds
         self._port.add(self, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - however it was lost
@@ -189,7 +192,7 @@ class Connection(asyncio.Protocol):
                 raise EndOfReadingError
             return
         self._advance(BEGIN)
-        self._request_began_at = self._now
+        self._request_began_at = self.waits_since = self._now
         self.expires = self._request_began_at + self._port.guards.request_seconds
 
     def accept(self, head: Head) -> None:
@@ -302,6 +305,7 @@ class Connection(asyncio.Protocol):
             self._close()
             return
         self._advance(RESPOND)
+        self.waits_since, self.is_answered = self._now, True
         if not self._is_writing_paused:
             self.expires = self._now + self._port.idle_seconds
 

@@ -11,13 +11,16 @@ from typing import Any, Final, Protocol
 from webhook.server.http.known_heads import KnownHeads
 from webhook.server.http.message import REFUSAL_KINDS, Head, HttpResponse, RefusedError, Request
 from webhook.server.http.round_robin import RoundRobin, TurnTaker
-from webhook.server.http.state import CLOSING, IDLE, IN_REQUEST, State
+from webhook.server.http.state import CLOSING, DISCARDING, IDLE, IN_REQUEST, State
 from webhook.server.http.stream import Stream
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.settings import Guards
 
 _SECONDS_BETWEEN_LINES: Final = 10
 """Between two log lines about bad requests; many of them must not cause as many lines."""
+
+_SECONDS_TO_SEND: Final = 1.0
+"""In which an API server sends its whole review, from its handshake or its first byte on: that takes milliseconds."""
 
 
 Response = HttpResponse | asyncio.Future[HttpResponse | Stream]
@@ -29,6 +32,10 @@ class PortConnection(TurnTaker, Protocol):
 
     state: State
     expires: float
+    waits_since: float
+    """When it came, its present request began, or its last response was written, in monotonic seconds."""
+    is_answered: bool
+    """A response to a whole request was written."""
     weight: int
 
     def expire(self) -> None:
@@ -100,13 +107,13 @@ class Port:
             raise RefusedError(503, "too many bytes are being read", b"retry-after: 1\r\n")
 
     def add(self, connection: PortConnection, weight: int) -> None:
-        """Count a connection, or what it has grown by; above the limit the one that has been idle longest is closed."""
+        """Count a connection, or what it has grown by; above the limit the one that is missed least is closed."""
         self._connections.add(connection)
         connection.weight += weight
         self._weight += weight
         while self._weight > self.guards.max_connections and self._connections:
-            # `expires` is a fixed time after the last response, or after the first byte of a request.
-            last = min(self._connections, key=lambda one: (one.state not in (IDLE, CLOSING), one.expires))
+            rank = functools.partial(_rank_to_keep, now=time.monotonic())
+            last = min(self._connections, key=rank)
             self.remove(last)
             self._count("connections_closed")
             last.abort()
@@ -161,3 +168,27 @@ def _malloc_trim() -> Callable[[ctypes.c_size_t], int] | None:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):
         return None  # musl and others
+
+
+def _rank_to_keep(connection: PortConnection, now: float) -> tuple[int, float]:
+    """Return which of many connections to keep: the higher the rank, the longer; of one rank, the latest.
+
+    Whoever holds many connections keeps them in the middle of a request, so that none of them is idle: the one that has
+    just come, and has not sent its first byte, may be that of an API server.
+
+    | rank | connection |
+    |---|---|
+    | 0 | was refused or closed, or has not sent a whole request in a second |
+    | 1 | was answered, and is idle: an API server opens another one |
+    | 2 | came, or began a request, within the last second |
+    | 3 | waits for its response, or reads it |
+    """
+    if connection.state in (CLOSING, DISCARDING):
+        rank = 0
+    elif connection.state is IDLE and connection.is_answered:
+        rank = 1
+    elif connection.state in (IDLE, *IN_REQUEST):
+        rank = 2 if now - connection.waits_since < _SECONDS_TO_SEND else 0
+    else:
+        rank = 3
+    return rank, connection.waits_since
