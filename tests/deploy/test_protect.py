@@ -163,6 +163,14 @@ def test_what_was_planted_is_removed_before_it_counts(run: Run, tmp_path: Path) 
     assert changes(tmp_path) == ["apply", "label", "label"]
 
 
+def test_a_name_that_nothing_reads_as_a_stamp_does_not_keep_a_namespace_unprotected(run: Run, tmp_path: Path) -> None:
+    """Nothing removes it, so whoever may write one lease could keep all leases of the namespace without stamps."""
+    other = f'db {{"lease-webhook/x-{SUFFIX}":"y"}}\n'
+    done = run("shop", unlabeled=other, kept=other)
+    assert done.returncode == 0, done.stderr
+    assert changes(tmp_path) == ["apply", "label", "label"]
+
+
 def test_what_cannot_be_removed_leaves_the_namespace_pending(run: Run, tmp_path: Path) -> None:
     done = run("shop", unlabeled=PLANTED, kept=PLANTED)
     assert (done.returncode, changes(tmp_path)) == (1, ["apply", "label"])

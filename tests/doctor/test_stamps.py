@@ -81,6 +81,12 @@ def lease(*entries: Document, written: str = "", writer: str = "- op", place: st
     return {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": "a"} | spec}
 
 
+def like_stamped() -> Document:
+    unstamped = lease(TRACKED)
+    unstamped["metadata"]["annotations"] = {f"lease-webhook/x-{SUFFIX}": "y"}
+    return unstamped
+
+
 def policy(name: str, *rules: Document, **spec: Any) -> Document:
     spec = {"matchConstraints": {"resourceRules": list(rules)}} if rules else spec
     return {"kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec}
@@ -136,6 +142,7 @@ def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> 
         pytest.param(
             [lease(TRACKED, written="2026-11-21T00:00:05Z")], ["stamp-planted"], id="annotations beside other entries"
         ),
+        pytest.param([like_stamped()], [], id="an annotation that nothing reads as a stamp"),
         pytest.param(
             [*applied(), lease(STAMP_ENTRY, written="2026-11-20T23:59:59Z")],
             ["stamp-planted"],

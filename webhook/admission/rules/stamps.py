@@ -20,6 +20,9 @@ NAMES: Final = "lease-webhook/"
 """The prefix of the names of the annotations, whatever their suffix is."""
 
 
+_KINDS: Final = ("writer", "written", "term")
+
+
 class Stamps(Struct, frozen=True, gc=False):
     """The names of the annotations in a namespace, and whether all pods of a user are one writer there."""
 
@@ -59,12 +62,17 @@ def find_latest_stamp(entries: Iterable[Entry]) -> int | None:
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
+def name_annotations(suffix: str) -> list[str]:
+    """Return the names of the annotations with a suffix: of the writer, of the time and of the term."""
+    return [f"{NAMES}{kind}-{suffix}" for kind in _KINDS]
+
+
 def find_stamp(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:
     """Return the stamp of an object; None if the API server did not stamp its last write."""
     if not is_constant(entries):
         return None
     found = annotations or {}
-    writer, written, term = (found.get(f"{NAMES}{name}-{stamps.suffix}") for name in ("writer", "written", "term"))
+    writer, written, term = map(found.get, name_annotations(stamps.suffix))
     return Stamp(writer or "", parse_stamp(written), term or "")
 
 

@@ -12,7 +12,7 @@ from webhook.admission.policy.fences import Fence
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.admission.rules.stamps import NAMES, Stamps, find_stamp
+from webhook.admission.rules.stamps import NAMES, Stamps, find_stamp, name_annotations
 from webhook.api_server.doctor.checks import Report, list_some
 from webhook.api_server.doctor.documents import (
     ELSE_REPLACE,
@@ -503,7 +503,8 @@ def _check_stamps_of_lease(
     policy = documents.find_by_name(MUTATING_POLICY).get("lease-webhook-stamp")
     since = parse_stamp(policy.metadata.creation_timestamp) if policy else None
     place = f"Lease {lease.place}"
-    annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]
+    names = name_annotations(here.suffix)
+    annotated = [name for name in lease.metadata.annotations or {} if name in names]
     if (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):
         yield report_danger(
             "stamp-planted",
