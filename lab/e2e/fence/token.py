@@ -654,6 +654,7 @@ def _check_expired(bench: Bench) -> Iterator[Fact]:
     eve.send("PUT", f"{kind.path}/y", stored).expect()
     bench.write_lease(b)
     yield _check("clock: times that others planted count for nothing", _change(b, kind, "y", {"data": {"c": "1"}}), 200)
+    yield _check("clock: a time that others planted and removed counts for nothing", _put_older_copy(b, eve, kind), 200)
     time.sleep(6)
     for name, reply in (
         ("PATCH", _change(b, kind, "x", {"data": {"c": "2"}})),
@@ -680,6 +681,18 @@ def _check_expired(bench: Bench) -> Iterator[Fact]:
     bench.apply(expired="deny")
     bench.write_lease(b)
     yield _check("clock: renewed", _change(b, kind, "x", {"data": {"c": "4"}}), 200)
+
+
+def _put_older_copy(leader: ApiClient, eve: ApiClient, kind: Kind) -> Reply:
+    """Have the leader write what it read before somebody removed a planted time, without a resourceVersion."""
+    path = f"{kind.path}/y"
+    copy = leader.get(path)
+    del copy["metadata"]["resourceVersion"]
+    stored = eve.get(path)
+    stored["metadata"]["managedFields"] = [{}]
+    eve.send("PUT", path, stored).expect()
+    time.sleep(1)
+    return leader.send("PUT", path, copy | {"data": {"c": "1.5"}})
 
 
 # ---- requests --------------------------------------------------------------------------------------------------------
