@@ -121,3 +121,9 @@ def test_a_state_that_only_its_writer_dates_does_not_hide_who_asks() -> None:
     claims = claims_of_a_stored_history("a-candidate-asks-after-what-only-a-clock-that-is-ahead-dates", Kind.PATCHES)
     assert "expired" in claims
     assert "no-candidate" not in claims
+
+
+def test_a_creation_made_the_first_state_of_a_lease_and_no_later_one() -> None:
+    claims = claims_of_a_stored_history("a-creation-and-a-renewal-of-one-second-before-a-patch", Kind.PATCHES)
+    assert claims["taken"]["how"] == "created"
+    assert "lease-deleted" not in claims

@@ -16,7 +16,7 @@ from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, pa
 def may_have_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
     state = states[number].observation
-    if _has_replaced_another(request, states, number):
+    if _has_replaced_another(request, states, number) or _has_created_another(request, states, number):
         return False
     if _has_made_in_time(request, states, number):
         return True
@@ -54,6 +54,16 @@ def find_stamp_of_write(states: Sequence[DatedItem], number: int) -> int | None:
     if stamp is None and is_renewal(states, number):
         stamp = find_latest_stamp([one for one in state.entries if one.owns_renew_time])
     return state.latest_stamp if stamp is None else stamp
+
+
+def _has_created_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a write created an object, and a state is a later one of the object before it."""
+    if request.act is not Act.CREATED or not number or states[number - 1].is_deletion:
+        return False
+    before, shown = states[number - 1].observation.object, states[number].observation.object
+    if not isinstance(before, Lease) or not isinstance(shown, Lease):
+        return False
+    return bool(shown.metadata.uid) and before.metadata.uid == shown.metadata.uid
 
 
 def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
