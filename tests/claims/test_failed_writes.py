@@ -199,3 +199,22 @@ def test_a_write_after_the_expiry_leaves_its_cause(code: int, pod: str, name: st
     answer = make_account_json(account(follow_log(server), server.now))
     (claim,) = (one for one in answer["claims"] if one["claim"] == "leader-lost")
     assert claim["causes"] == ["stopped", "api-server", "network", *causes]
+
+
+@pytest.mark.parametrize("follow", [follow_both, follow_log])
+def test_who_takes_a_lease_a_duration_after_it_could_see_a_write_that_failed_is_not_late(follow: View) -> None:
+    server, (db, *others) = shop()
+    waiting = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    server.wait(2)
+    db.renew()
+    fail_last(server, took=14)
+    waiting.ask(is_shown=True)
+    for _ in range(8):
+        together(2, *others)
+        waiting.ask(is_shown=True)
+    waiting.take()
+    output = explain(server, follow)
+    assert "by a write that was answered with 504 and stored all the same, up to 30" in output
+    assert "taken-late" not in output
+    assert "the log lacks requests" not in output

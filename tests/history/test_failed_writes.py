@@ -279,3 +279,40 @@ def count_looks(number: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_each_write_is_looked_at_as_often_in_a_long_log_as_in_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_looks(80, monkeypatch) < 3 * count_looks(40, monkeypatch)
+
+
+def read_after_failure(*, is_replaced: bool) -> tuple[FakeServer, int]:
+    """A write that is answered with 504 and stored, as another one then reads; return when it was received, too."""
+    server, holder = lead()
+    holder.renew()
+    received = server.now
+    fail_last(server, put("requestReceivedTimestamp", format_micro_time(received)))
+    server.wait(3)
+    waiting = server.elector("db-1", "shop/db")
+    waiting.ask(is_shown=True)
+    if is_replaced:
+        server.wait(15)
+        waiting.take()
+    return server, received
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_read_shows_that_a_write_which_failed_was_stored_and_the_log_does_not_lack_it(*, is_replaced: bool) -> None:
+    server, received = read_after_failure(is_replaced=is_replaced)
+    histories = follow_log(server)
+    history = histories.leases[LEASE]
+    assert outcomes(history) == [True]
+    assert not histories.lacks_requests(history)
+    assert history.read is None
+    renewed = history.tenures[0].last_renewal_write
+    assert renewed is not None
+    # It was stored between its request and the read, whatever second the API server stamped.
+    assert renewed.earliest == received
+    assert renewed.latest == received + 8 * SECOND
+
+
+def test_a_read_shows_until_when_what_it_stored_was_not_replaced() -> None:
+    server, received = read_after_failure(is_replaced=False)
+    history = log(server)
+    assert history.is_read_unchanged_at(received + 8 * SECOND)
+    assert not history.is_read_unchanged_at(received + 9 * SECOND)

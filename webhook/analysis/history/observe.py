@@ -76,8 +76,11 @@ def _take_stored(step: Step) -> None:
     is_watched = step.seen.is_watched or step.seen.input_kind is InputKind.WATCH
     history.watch = step.seen.place.path if is_watched else ""
     read_at = step.seen.read_at
-    history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
+    is_made_unseen = read_at is not None and step.seen.requested_at is None
+    history.read = ShownByRead(read_at or 0, step.seen.is_from_cache) if is_made_unseen else None
     history.unchanged_at = step.seen.unchanged_at
+    if read_at is not None and not (is_made_unseen or step.seen.is_from_cache):
+        history.unchanged_at = read_at
     if _is_unlogged(step):
         first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
         is_watched = first.is_watched or read_at is None
@@ -110,10 +113,10 @@ def _note_serving_address(step: Step) -> None:
 def _is_unlogged(step: Step) -> bool:
     """Return whether a watch or a read shows an update, although a log had begun: it lacks requests for the lease."""
     began, seen = step.bounds.first_request, step.seen
-    if seen.read_at is not None:
-        return True
     # Of a write that failed and was stored all the same, the log shows who made it.
     is_logged = seen.may_be_logged or seen.writer is not None
+    if seen.read_at is not None:
+        return not is_logged
     is_change = seen.act is Act.UPDATED and not is_logged
     is_of_watch = seen.input_kind is InputKind.WATCH and is_change and step.write.is_dated_by_a_server
     return is_of_watch and began is not None and step.write.earliest > began

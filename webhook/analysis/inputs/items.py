@@ -287,6 +287,9 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
+    requested_at: int | None = None
+    """When the request was received that made this state, although its answer says that it failed; None of any other.
+    """
     unchanged_at: int = 0
     """When a read was last answered, by etcd, with the state that this write of a log made; 0 if none was."""
     is_deleted_later: bool = False

@@ -64,7 +64,14 @@ def note_outcomes(items: list[DatedItem]) -> list[DatedItem]:
     for request, was_stored, state in find_outcomes(order):
         noted[id(request)] = replace(request, was_stored=was_stored)
         if state is not None:
-            noted[id(state)] = replace(state, writer=request.writer)
+            noted[id(state)] = _note_maker(state, request)
     for item in items if noted else ():
         item.item = noted.get(id(item.item), item.item)
     return items
+
+
+def _note_maker(state: Observation, request: Observation) -> Observation:
+    """Return a state with the write that made it; of one that a read shows, it is known then what it replaced."""
+    assert request.at is not None
+    made = replace(state, writer=request.writer, requested_at=request.at - request.took)
+    return made if state.read_at is None else replace(made, act=Act.UPDATED, replaces=request.replaces)

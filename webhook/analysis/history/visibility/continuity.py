@@ -192,6 +192,8 @@ class Continuity(Struct):
 
         A watch, and a list, begins without what was written before. `is_other`: the second is of another uid.
         """
+        if seen.requested_at is not None and seen.replaces == self.version:
+            return False  # a log has the request that made it
         is_dump = seen.input_kind is InputKind.DUMP
         is_watch = seen.input_kind is InputKind.WATCH and self.kind_before in {InputKind.WATCH, InputKind.DUMP}
         if seen.at is not None or not (is_dump or is_watch):

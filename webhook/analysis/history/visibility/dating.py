@@ -58,6 +58,9 @@ def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Writ
     else:
         dating, second = Dating.STAMP, truncate_to_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
+    if seen.requested_at is not None and dating is Dating.STAMP:
+        # It was stamped as it was received; etcd may have stored it when the answer was long sent.
+        earliest, latest = max(earliest, seen.requested_at - skew), seen.read_at
     tolerance = MAX_TOLERANCE if dating is Dating.WRITER_CLOCK else 0
     if latest is not None and known.write.is_logged and latest + tolerance < known.write.earliest and not is_logged:
         # A log has what came before: the stamp is of an earlier write, or the clock of the writer is behind.
