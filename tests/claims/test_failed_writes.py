@@ -208,13 +208,13 @@ def test_who_takes_a_lease_a_duration_after_it_could_see_a_write_that_failed_is_
     together(20, db, *others)
     server.wait(2)
     db.renew()
-    fail_last(server, took=14)
+    fail_last(server, took=18)
     waiting.ask(is_shown=True)
     for _ in range(8):
         together(2, *others)
         waiting.ask(is_shown=True)
     waiting.take()
     output = explain(server, follow)
-    assert "by a write that was answered with 504 and stored all the same, up to 30" in output
+    assert "by a write that was answered with 504 and stored all the same, up to 34" in output
     assert "taken-late" not in output
     assert "the log lacks requests" not in output

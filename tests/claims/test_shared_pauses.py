@@ -55,3 +55,19 @@ def test_a_log_that_shows_no_request_of_its_pod_says_so() -> None:
     server.elector("db-2", "shop/db").ask()
     output = text(account(follow_log(server), server.now))
     assert "paused at the same time" not in output
+
+
+@pytest.mark.parametrize("pause", [0, 10], ids=["it did not pause", "it paused, if not as long"])
+def test_a_lease_that_paused_is_not_named_as_one_that_was_not_late(pause: float) -> None:
+    server = FakeServer()
+    db, *late = (server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "bank"))
+    punctual = server.elector("tax-0", "shop/tax")
+    together(40, db, *late, punctual)
+    server.wait(pause)
+    together(30 - pause, punctual)
+    server.elector("db-1", "shop/db").take()
+    together(20, *late, punctual)
+    output = text(account(follow_watch(server), server.now))
+    assert "3 of the 4 other leases due at least twice were late at the same time (shop/" in output
+    assert ("and 1 more), and shop/tax was not." in output) is not pause
+    assert ("and 1 more)." in output) is bool(pause)

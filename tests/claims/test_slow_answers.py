@@ -5,9 +5,10 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.claims.test_related_writes import ADMISSION, log_write
 from tests.factories import put
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, follow_log
 from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.kubernetes.times import format_micro_time
 
 BY = {"apiserver.latency.k8s.io/total": "3s", "apiserver.latency.k8s.io/mutating-webhook": "2.9s"}
 
@@ -104,3 +105,62 @@ def test_what_took_most_of_a_slow_renewal_may_be_etcd() -> None:
     server.wait(6)
     db.lead(10)
     assert "it took up to 5 s to answer a write, most of it by etcd." in text(account(follow_log(server), server.now))
+
+
+BY_ETCD = {"apiserver.latency.k8s.io/total": "5.003s", "apiserver.latency.k8s.io/etcd": "5.0004s"}
+
+
+def stall(server: FakeServer, *, took: float = 5, annotations: dict[str, str]) -> None:
+    """Have a lease time out for its holder, and a read of another process fail."""
+    db, waiting = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    waiting.fail(500, "context deadline exceeded", took=took, verb="get")
+    put("annotations", annotations)(server.log[-1])
+    db.fail(504, "Timeout: context deadline exceeded", took=took)
+
+
+def lose_while_reads_fail(*, annotations: dict[str, str], others_hang: bool = False) -> FakeServer:
+    server, (db, *others) = shop()
+    waiting = server.elector("db-1", "shop/db")
+    waiting.ask()
+    together(40, db, *others)
+    for _ in range(2):
+        together(4, *others)
+        server.wait(1)
+        stall(server, annotations=annotations)
+        for other in others if others_hang else ():
+            other.renew()
+            server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - 3 * SECOND)
+    together(6, *others)
+    waiting.take()
+    together(4, *others)
+    return server
+
+
+def test_reads_that_waited_for_etcd_are_told_of_first_and_no_webhook() -> None:
+    server = lose_while_reads_fail(annotations=BY_ETCD)
+    answer = account(follow_log(server), server.now)
+    words = "2 reads of this lease failed, having waited up to 5 s for etcd, as the log says; at least 2 requests "
+    assert words in text(answer)
+    assert "webhook" not in text(answer)
+    assert "Look at etcd, for which the API server waited, and at its disk: " in advise(answer)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [{}, {"apiserver.latency.k8s.io/total": "5s", "etcd.example.com/etcd": "5s"}],
+    ids=["the API server does not say what took long", "a webhook says it"],
+)
+def test_reads_that_fail_as_well_leave_no_webhook_as_the_cause(annotations: dict[str, str]) -> None:
+    server = lose_while_reads_fail(annotations=annotations)
+    answer = account(follow_log(server), server.now)
+    assert "so not everywhere: perhaps at one API server only" in text(answer)
+    assert "etcd, as the log says" not in text(answer)
+    assert "perhaps a webhook" not in text(answer)
+    assert "lease-webhook doctor" not in advise(answer)
+
+
+def test_leases_whose_writes_took_for_seconds_were_not_renewed_on_time() -> None:
+    server = lose_while_reads_fail(annotations=BY_ETCD, others_hang=True)
+    output = text(account(follow_log(server), server.now))
+    assert "writes of both other leases due at least twice failed or hung meanwhile" in output
+    assert "on time" not in output

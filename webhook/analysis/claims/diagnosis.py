@@ -114,6 +114,10 @@ class Diagnosis(Struct, frozen=True):
     """True if others wrote the lease again and again, and whether its updates conflicted is not known."""
     is_older_than_request: bool = False
     """True if it had not renewed for a while when it was asked to step down."""
+    waits_for_etcd: bool = False
+    """True if reads of the lease failed because etcd did not answer the API server, as that says."""
+    has_failed_reads: bool = False
+    """True if reads of the lease by others failed as well, which no admission webhook sees."""
     status_written: tuple[int, ...] = ()
     """The times at which a kubelet wrote the status of its pod: when it fell silent, and when it asked again."""
 

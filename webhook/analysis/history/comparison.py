@@ -19,6 +19,8 @@ _CREATING: Final = SECOND
 """A renewal that is stored later than this after its lease was created is one of its own."""
 _NAMED: Final = 2
 """How many leases are named of those that were late, and of those that were not."""
+_HUNG: Final = 2 * SECOND
+"""A renewal that takes so long was not made on time: most clients renew as often."""
 _MIN_WITNESSES: Final = 2
 """Other leases that show that a clock was set: what a single client writes shows nothing."""
 
@@ -113,7 +115,8 @@ def compare_renewals(
     own_node = history.find_node_at(start)
     nodes = {own_node, *(other.find_node_at(start) for other in late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
-    on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
+    renewed = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
+    on_time = [other for other in renewed if not _was_hindered(other, start, end)]
     undecided = [other for other, is_late in zip(others, were_late, strict=True) if is_late is None]
     paces = [pace for other in undecided if (pace := other.renewals.find_sure_pace(start, end)) is not None]
     silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
@@ -135,7 +138,17 @@ def compare_renewals(
         has_own_node=any((one.namespace, one.name) == (NODE_LEASES, own_node) for one in on_time),
         due_once=len(paces),
         longest_pace=max(paces, default=0),
+        hindered=len(renewed) - len(on_time),
     )
+
+
+def _was_hindered(other: LeaseHistory, start: int, end: int) -> bool:
+    """Return whether a log shows that a write to another lease failed between two instants, or took for seconds.
+
+    Others saw it as late as its answer, or later: that its renewTime is on time says nothing.
+    """
+    answers = (one for one in other.requests.list_held_up_writes() if start < one.at and one.received < end)
+    return any(one.has_failed or one.took >= _HUNG for one in answers)
 
 
 def _is_held_alike(history: LeaseHistory, other: LeaseHistory, start: int, end: int) -> bool:

@@ -502,16 +502,18 @@ class OtherLeases(Struct, frozen=True):
     """How many were due once only, so that none of these counts tells of them, and were surely renewed meanwhile."""
     longest_pace: int = 0
     """The longest time between two renewals of one of these, in microseconds, at most."""
+    hindered: int = 0
+    """How many were neither late nor on time: as a log shows, a write of theirs failed, or took for seconds."""
 
     @property
     def is_known(self) -> bool:
         """Whether any other lease can serve as a comparison."""
-        return self.late + self.on_time > 0
+        return self.late + self.on_time + self.hindered > 0
 
     @property
     def most_were_late(self) -> bool:
-        """Whether most were late: then the cause is what they share, the API server or what it depends on."""
-        return self.late - self.repeated > self.on_time
+        """Whether most were late, or hindered: then the cause is what they share, such as the API server."""
+        return self.late - self.repeated + self.hindered > self.on_time
 
     @property
     def most_paused(self) -> bool:
@@ -521,7 +523,8 @@ class OtherLeases(Struct, frozen=True):
     @property
     def are_enough(self) -> bool:
         """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
-        return self.late - self.repeated + self.on_time >= _MIN_OTHERS and not self.is_one_node
+        number = self.late - self.repeated + self.on_time + self.hindered
+        return number >= _MIN_OTHERS and not self.is_one_node
 
 
 class Timing(Struct, frozen=True, gc=False):

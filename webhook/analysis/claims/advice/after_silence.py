@@ -54,6 +54,7 @@ _NEXT_STEPS: Final = {
         "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
     ),
 }
+_ON_ETCD: Final = Advice("Look at etcd, for which the API server waited, and at its disk:", _READY)
 _WATCH_ALL: Final = Advice("To know the cause, watch all leases the next time:", WATCH)
 
 
@@ -238,13 +239,15 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
     if cause.refusal and cause.refusal.failed_webhook:
         return _advise_on_failed_webhook(cause.refusal, history, now=now)
+    if cause.waits_for_etcd:
+        return _add_pod_that_may_have_stopped(_ON_ETCD, cause, history, tenure, now=now)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.slow_part in BY_WEBHOOKS:
         return Advice("See which webhooks the API server calls for each write, and why they are slow:", WEBHOOKS)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.reason == AUTHORIZATION_FAILED:
         return Advice("Look at the authorizers of the API server, such as a webhook, in its log:", _READY)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.is_unserved:
         return Advice("See what each API server serves, at its own address:", API_RESOURCES)
-    if cause.is_of_its_writes and cause.refusal and cause.refusal.is_read:
+    if cause.is_of_its_writes and cause.refusal and (cause.refusal.is_read or cause.has_failed_reads):
         sentence = (
             "Look at the API server that answered it, its connection to etcd and the authorizers that it asks, "
             "in its log and at its own address:"

@@ -123,12 +123,11 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     if after.began is Handover.RELEASED and name_taker(after) == name_taker(before) != "":
         return None  # the pod that had released it takes it under its next name
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
-    if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
-        late = (
-            after.beginning.write.earliest
-            - (before.last_extension.latest or before.last_extension.at)
-            - before.duration * SECOND
-        )
+    extension = before.last_extension
+    if after.began is Handover.EXPIRED and extension.is_dated_by_a_server:
+        if extension.latest is None:
+            return None  # its answer says that it failed: when it was stored, so that others saw it, is not known
+        late = after.beginning.write.earliest - extension.latest - before.duration * SECOND
         patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
         late = after.beginning.write.earliest - (before.ended.latest or before.ended.at)
@@ -466,7 +465,7 @@ def _explain_nothing(late: _LateTakeover) -> _Explanation:
         return _Explanation("unknown", text)
     if shows_reads:
         return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
-    text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
+    text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads may show it"
     return _Explanation("unknown", text)
 
 

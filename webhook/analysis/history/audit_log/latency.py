@@ -12,10 +12,11 @@ _PREFIX: Final = "apiserver.latency.k8s.io/"
 _VALIDATING: Final = "validating webhooks"
 _MUTATING: Final = "mutating webhooks"
 BY_WEBHOOKS: Final = frozenset({_VALIDATING, _MUTATING})
+BY_ETCD: Final = "etcd"
 _PARTS: Final = {
     "validating-webhook": _VALIDATING,
     "mutating-webhook": _MUTATING,
-    "etcd": "etcd",
+    "etcd": BY_ETCD,
     "authorization": "authorizers",
     "apf-queue-wait": "its queue",
 }

@@ -4,7 +4,7 @@ In: each observation of the log. Out: what a reader may count; it changes nothin
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -100,6 +100,10 @@ class Requests(Struct):
         """Requests that were refused or failed, or were answered late, the latest, in order."""
         kept = (self._refusals, self._conflicts, *self._reads.values())
         return sorted(chain.from_iterable(kept), key=attrgetter("at"))
+
+    def list_held_up_writes(self) -> Iterator[Refusal]:
+        """Yield the writes that failed, or were stored late, the latest."""
+        return (one for one in self._refusals if not one.is_read and (one.has_failed or one.code < 300))
 
     def has_forgotten_since(self, at: int, *users: str) -> bool:
         """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer.

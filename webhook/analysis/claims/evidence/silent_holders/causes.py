@@ -41,6 +41,7 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )
+from webhook.analysis.claims.evidence.silent_holders.waits_for_etcd import add_waits_for_etcd
 from webhook.analysis.claims.handover_clauses import describe_step_down
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
@@ -226,5 +227,6 @@ _ADDITIONS: Final[tuple[Callable[[Diagnosis, SilenceEvidence], Diagnosis], ...]]
     add_last_answer,
     add_restart,
     add_own_conflict,
+    add_waits_for_etcd,
 )
 """What else an input shows of a silence, in the order in which it is said; each may take the blame off a cause."""

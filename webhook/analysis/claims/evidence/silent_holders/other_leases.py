@@ -30,6 +30,7 @@ _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
 _COMPARED: Final = "due at least twice"
 """What is renewed too rarely for that time, such as a heartbeat of a node, is not in such a count."""
+_HINDERED: Final = "failed or hung"
 _FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
@@ -286,10 +287,10 @@ def _describe_pause(compared: OtherLeases) -> str:
 
 def describe_punctual(compared: OtherLeases) -> str:
     """Say how many other leases were renewed on time, and how many were not."""
-    number = compared.late + compared.on_time
+    number = compared.late + compared.on_time + compared.hindered
     others = "the other lease was" if number == 1 else f"{number} other leases were"
     late = ""
-    if compared.late:
+    if number > compared.on_time:
         verb = "was" if compared.on_time == 1 else "were"
         others = f"{compared.on_time} of {number} other leases {_COMPARED} {verb}"
         late = _describe_those_late(compared)
@@ -302,7 +303,7 @@ def describe_punctual(compared: OtherLeases) -> str:
 
 
 def _describe_those_late(compared: OtherLeases) -> str:
-    """Name which other leases were late, and which of them were not renewed again, as the end of a clause."""
+    """Name which other leases were late, and were not renewed again, or say how many were hindered, as an end."""
     back, stopped, parts = compared.late - compared.stopped, compared.stopped, []
     if back:
         were = "was" if back == 1 else "were"
@@ -310,6 +311,8 @@ def _describe_those_late(compared: OtherLeases) -> str:
     if stopped:
         were = "was" if stopped == 1 else "were"
         parts.append(f"{format_leases(compared.named_stopped, stopped)} {were} not renewed again")
+    if compared.hindered:
+        parts.append(f"writes of {format_count(compared.hindered, 'other')} {_HINDERED}")
     return f", and {', and '.join(parts)}"
 
 
@@ -382,18 +385,25 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
 
 
 def describe_late(others: OtherLeases) -> str:
-    """Say how many other leases were late as well; "" if most were not."""
+    """Say how many other leases were late as well, or hindered; "" if most were neither."""
     if not others.most_were_late:
         return ""
-    known = others.late + others.on_time
+    known = others.late + others.on_time + others.hindered
+    number = others.late or others.hindered
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
     if others.is_sample:
-        which = f"{others.late} of a sample of {known} other leases"
-    elif others.on_time:
-        which = f"{others.late} of the {known} other leases"
-    verb = "was" if known == 1 else "were"
-    late = f"{which} {_COMPARED} {verb} late at the same time"
-    if not others.on_time:
+        which = f"{number} of a sample of {known} other leases"
+    elif number < known:
+        which = f"{number} of the {known} other leases"
+    if not others.late:
+        return f"writes of {which} {_COMPARED} {_HINDERED} meanwhile"
+    late = f"{which} {_COMPARED} {'was' if known == 1 else 'were'} late at the same time"
+    if number == known:
         return late
-    named, on_time = format_leases(others.named_late, others.late), format_leases(others.named_on_time, others.on_time)
-    return f"{late} ({named}), and {on_time} {'was' if others.on_time == 1 else 'were'} not"
+    late = f"{late} ({format_leases(others.named_late, others.late)})"
+    if others.hindered:
+        return f"{late}, and writes of {format_count(others.hindered, 'other')} {_HINDERED}"
+    if others.paused:
+        return late  # what missed renewals, if not for as long, was not on time either
+    on_time = format_leases(others.named_on_time, others.on_time)
+    return f"{late}, and {on_time} {'was' if others.on_time == 1 else 'were'} not"

@@ -23,6 +23,7 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     REFUSED,
     SilenceEvidence,
 )
+from webhook.analysis.claims.evidence.silent_holders.waits_for_etcd import add_waits_for_etcd
 from webhook.analysis.claims.evidence.writers.failed_writes import (
     describe_stored,
     may_have_stored,
@@ -95,7 +96,7 @@ def diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     if not others:
         return _add_stop(Diagnosis(Blame.THROTTLED, text, (Cause.THROTTLED,), limited[-1]), evidence)
     cause = replace(_diagnose_unstored(evidence, others), may_be_stored=may_have_stored(others))
-    cause = _add_stop(cause, evidence)
+    cause = add_waits_for_etcd(_add_stop(cause, evidence), evidence)
     if not limited:
         return cause
     return replace(
@@ -253,7 +254,8 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
         return Diagnosis(Blame.SERVER, f"{text}; {describe_punctual(compared)}", (Cause.FAILED,), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
-    if last.slow_part:
+    if last.slow_part or evidence.failed_reads:
+        # No admission webhook sees reads.
         path = "so not everywhere: perhaps at one API server only"
     if read is not None:
         path = (
@@ -262,4 +264,6 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
         )
     if all(one.reason == AUTHORIZATION_FAILED for one in failed):
         path = "and the log says that authorization failed: look at the authorizers, such as a webhook"
-    return Diagnosis(Blame.SERVER, f"{text}; {describe_punctual(compared)}, {path}", (Cause.FAILED,), read or last)
+    evidence_text = f"{text}; {describe_punctual(compared)}, {path}"
+    has_failed_reads = bool(evidence.failed_reads)
+    return Diagnosis(Blame.SERVER, evidence_text, (Cause.FAILED,), read or last, has_failed_reads=has_failed_reads)

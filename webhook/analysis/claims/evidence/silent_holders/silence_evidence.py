@@ -293,6 +293,11 @@ class SilenceEvidence:
         answers = (one for one in answers if tenure is not None and not is_under_another_name(tenure, one))
         return [one for one in answers if any(map(one.writer.is_same, sharers))]
 
+    @property
+    def failed_reads(self) -> Sequence[Refusal]:
+        """The reads of the lease, by anyone, that the API server was unable to answer."""
+        return [one for one in self._all_answers if one.is_read and one.has_failed and one.code != TOO_MANY_REQUESTS]
+
     def is_own(self, answer: Refusal) -> bool:
         """Return whether an answer was for the holder, as far as is known.
 
