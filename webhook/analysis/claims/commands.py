@@ -11,7 +11,7 @@ from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
-from webhook.analysis.named_pods import guess_named_pod, is_pod_name
+from webhook.analysis.named_pods import find_named_pod, guess_named_pod, is_pod_name
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
 
@@ -30,6 +30,8 @@ class Pod(Struct, frozen=True):
     namespace: str
     name: str
     is_logged: bool = False
+    node: str = ""
+    """The node that a holder without a known pod is named for, as processes of its host network are."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,9 +129,30 @@ def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
         and (tenure.processes.is_process_known or tenure.processes.renewals)
     ):
         return make_pod_of_writer(history.namespace, own)
-    if tenure and find_holder_without_pod(history, tenure):
-        return Pod(history.namespace, "")
+    node = find_node_of_name(history, holder)
+    if node or (tenure and find_holder_without_pod(history, tenure)):
+        return Pod(history.namespace, "", node=node)
     return guess_pod(history.namespace, holder)
+
+
+def find_node_of_name(history: LeaseHistory, name: str) -> str:
+    """Return the node that a holder, or a candidate, is named for; "" if the input shows none of that name.
+
+    A process in the host network has the name of its machine, and so has no pod: a static pod has another one.
+    """
+    named = find_named_pod(name)
+    return named if named in history.nodes and history.namespace != NODE_LEASES else ""
+
+
+def make_command_for_pods_of_node(pod: Pod) -> str:
+    """Return the command that lists the pods of a namespace on the node that a holder is named for."""
+    return f"{make_kubectl_prefix(pod.namespace)} get pods -o wide --field-selector spec.nodeName={pod.node}"
+
+
+def advise_on_pods_of_node(sentence: str, pod: Pod) -> Advice:
+    """Return a sentence, and the command that lists the pods of the node that a holder is named for."""
+    where = f"The pods on node {pod.node}, for which it is named:"
+    return Advice(f"{sentence} {where}", make_command_for_pods_of_node(pod))
 
 
 def find_user_without_pod(tenure: Tenure) -> Writer | None:

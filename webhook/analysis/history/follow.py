@@ -71,6 +71,8 @@ class ClusterHistory(Struct):
     leases: dict[Key, LeaseHistory] = field(default_factory=dict)
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
+    nodes: set[str] = field(default_factory=set)
+    """The names of all leases of nodes."""
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     candidate_writes: deque[int] = field(default_factory=partial(deque, (), MAX_CANDIDATE_WRITES))
     """When LeaseCandidates were updated, by the clock of an API server, the latest."""
@@ -146,7 +148,7 @@ class ClusterHistory(Struct):
         """Return what is known of one of the `names`."""
         if key in self.leases:
             return self.leases[key]
-        history, state = LeaseHistory(*key), self.stored.get(key)
+        history, state = LeaseHistory(*key, self.nodes), self.stored.get(key)
         assert state is not None
         observe(history, state, self.bounds)
         return history
@@ -199,8 +201,14 @@ class ClusterHistory(Struct):
         self._continuation.note_lease(*key)
         if key in self.leases or not self.stored.add(key, seen):
             return False
+        self._note_node(key)
         self._note_managed_fields(seen)
         return True
+
+    def _note_node(self, key: Key) -> None:
+        namespace, name = key
+        if namespace == NODE_LEASES:
+            self.nodes.add(name)
 
     def _note_managed_fields(self, seen: Observation) -> None:
         if not seen.has_managed_fields:
@@ -377,7 +385,8 @@ class ClusterHistory(Struct):
         if history is None:
             self._continuation.note_lease(*key)
             self._index = None
-            history = self.leases[key] = LeaseHistory(*key)
+            history = self.leases[key] = LeaseHistory(*key, self.nodes)
+            self._note_node(key)
         return history
 
     def _confirm_or_clear_log_hole(

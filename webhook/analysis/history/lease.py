@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Final
 
@@ -63,6 +64,8 @@ class LeaseHistory(Struct):
 
     namespace: str
     name: str
+    nodes: AbstractSet[str] = frozenset()
+    """The names of nodes that the input shows by their heartbeats, shared by all leases."""
     lease: Lease | None = None
     entries: Sequence[Entry] = ()
     at: int | None = None

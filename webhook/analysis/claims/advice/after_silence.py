@@ -13,6 +13,7 @@ from webhook.analysis.claims.commands import (
     WATCH,
     WEBHOOKS,
     Pod,
+    advise_on_pods_of_node,
     find_holder_without_pod,
     find_namespace_of_writer,
     find_pod,
@@ -24,6 +25,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_node,
     make_command_for_pod,
     make_command_for_pod_or_its_events,
+    make_command_for_pods_of_node,
     make_command_for_previous_log,
     name_holder,
 )
@@ -190,13 +192,14 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
         sentence = "Find out who else writes the lease, and from the audit log whether that conflicted:"
         return Advice(sentence, make_command_for_managers(history))
     pod = find_pod(history, tenure.holder, tenure)
-    if not pod.name:
+    if not (pod.name or pod.node):
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
-    step = (
-        _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
-        if cause.gone
-        else _advise_on_pod(tenure, pod, is_lost=is_lost)
-    )
+    if pod.node:
+        step = _advise_on_holder(history, tenure, is_lost=is_lost)
+    elif cause.gone:
+        step = _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
+    else:
+        step = _advise_on_pod(tenure, pod, is_lost=is_lost)
     if history.requests.is_logged:
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
@@ -283,6 +286,7 @@ def _add_pod_that_may_have_stopped(
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
     command = f"{step.command}; {make_command_for_pod_or_its_events(pod)}" if pod.name else step.command
+    command = f"{step.command}; {make_command_for_pods_of_node(pod)}" if pod.node else command
     return Advice(sentence, command, (*step.pods, *pod.names))
 
 
@@ -339,8 +343,11 @@ def _advise_on_node_of_pod(tenure: Tenure, node: str, *, is_lost: bool) -> Advic
 
 
 def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
-    """Return how to see whether a holder that names no pod runs."""
+    """Return how to see whether a holder that names no pod runs: one that is named for a node runs there, perhaps."""
     holder = f"{format_name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
+    if (pod := find_pod(history, tenure.holder, tenure)).node:
+        sentence = f"Check whether {holder} is one of the pods on node {pod.node}, for which it is named:"
+        return Advice(sentence, make_command_for_pods_of_node(pod))
     return Advice(f"Check whether {holder} is one of the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
 
 
@@ -356,6 +363,8 @@ def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: D
         f"Look where {format_name(tenure.holder)} runs: "
         f"it writes as {describe_user(own)}, and not with the token of a pod."
     )
+    if (pod := find_pod(history, tenure.holder, tenure)).node:
+        return advise_on_pods_of_node(sentence, pod)
     return advise_on_writer(sentence, history, own)
 
 

@@ -6,6 +6,7 @@ from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
+    advise_on_pods_of_node,
     find_namespace_of_writer,
     find_pod,
     find_pod_of_writer,
@@ -148,7 +149,9 @@ def advise_on_late_taker(
             f"See what {format_name(after.holder)} did before it took the lease: "
             f"it writes as {describe_user(own)}, not with the token of a pod."
         )
-        return advise_on_writer(sentence, history, own)
+        if not pod.node:
+            return Advice(sentence)  # who else may write the lease does not say what this one did
+        return advise_on_pods_of_node(sentence, pod)
     if not has_run and scheduler is not None and pod.name:
         place = make_kubectl_prefix(find_namespace_of_writer(history.namespace, scheduler))
         sentence = f"See why {describe_user(scheduler)} gave the pod no node before:"

@@ -20,6 +20,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_node,
     make_command_for_pod,
     make_command_for_pod_of_holder,
+    make_command_for_pods_of_node,
     name_holder,
 )
 from webhook.analysis.claims.evidence.machines.api_servers import (
@@ -182,6 +183,7 @@ def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> 
     if history.namespace == NODE_LEASES:
         return Advice(f"{why}Check whether the node runs:", make_command_for_node(history.name))
     command = make_command_for_pod(pod) if pod.name else make_command_for_pod_of_holder(history.namespace, "")
+    command = make_command_for_pods_of_node(pod) if pod.node else command
     return Advice(f"{why}Check whether {name_holder(status.holder, pod)} runs:", command, pod.names)
 
 
