@@ -142,7 +142,7 @@ def test_reads_that_waited_for_etcd_are_told_of_first_and_no_webhook() -> None:
     words = "2 reads of this lease failed, having waited up to 5 s for etcd, as the log says; at least 2 requests "
     assert words in text(answer)
     assert "webhook" not in text(answer)
-    assert "Look at etcd, for which the API server waited, and at its disk: " in advise(answer)
+    assert "Look at etcd, for which the API server waited: its disk, and the network between them: " in advise(answer)
 
 
 @pytest.mark.parametrize(

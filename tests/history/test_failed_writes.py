@@ -308,7 +308,7 @@ def test_a_read_shows_that_a_write_which_failed_was_stored_and_the_log_does_not_
     assert renewed is not None
     # It was stored between its request and the read, whatever second the API server stamped.
     assert renewed.earliest == received
-    assert renewed.latest == received + 8 * SECOND
+    assert renewed.shown_at == received + 8 * SECOND
 
 
 def test_a_read_shows_until_when_what_it_stored_was_not_replaced() -> None:

@@ -37,6 +37,10 @@ class Write(Struct, frozen=True):
     writer: Writer | None = None
     skew: int = 0
     is_doubtful: bool = False
+    has_failed: bool = False
+    """Its answer says that it failed, although it was stored: etcd may have done so when the answer was long sent."""
+    shown_at: int | None = None
+    """When a read first showed what such a write stored; None if none is known to."""
 
     @property
     def is_logged(self) -> bool:

@@ -125,9 +125,11 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     extension = before.last_extension
     if after.began is Handover.EXPIRED and extension.is_dated_by_a_server:
-        if extension.latest is None:
-            return None  # its answer says that it failed: when it was stored, so that others saw it, is not known
-        late = after.beginning.write.earliest - extension.latest - before.duration * SECOND
+        # Who waits does so from when it saw the lease renewed: of a write that failed, that may be much later.
+        seen_at = extension.shown_at if extension.has_failed else extension.latest or extension.at
+        if seen_at is None:
+            return None
+        late = after.beginning.write.earliest - seen_at - before.duration * SECOND
         patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
         late = after.beginning.write.earliest - (before.ended.latest or before.ended.at)

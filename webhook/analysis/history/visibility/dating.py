@@ -59,13 +59,15 @@ def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Writ
         dating, second = Dating.STAMP, truncate_to_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
     if seen.requested_at is not None and dating is Dating.STAMP:
-        # It was stamped as it was received; etcd may have stored it when the answer was long sent.
-        earliest, latest = max(earliest, seen.requested_at - skew), seen.read_at
+        earliest = max(earliest, seen.requested_at - skew)  # it was stamped once it was received
     tolerance = MAX_TOLERANCE if dating is Dating.WRITER_CLOCK else 0
     if latest is not None and known.write.is_logged and latest + tolerance < known.write.earliest and not is_logged:
         # A log has what came before: the stamp is of an earlier write, or the clock of the writer is behind.
         at, dating, earliest, latest = known.at or at, Dating.ORDER, known.write.earliest, None
-    return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
+    writer = None if seen.act is Act.STORED else seen.writer
+    has_failed = seen.requested_at is not None
+    shown_at = seen.read_at if has_failed else None
+    return Write(at, earliest, latest, dating, writer, skew=skew, has_failed=has_failed, shown_at=shown_at)
 
 
 def date_by_itself(seen: Observation, stamps: StampReader) -> int | None:
