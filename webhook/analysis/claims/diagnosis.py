@@ -114,6 +114,8 @@ class Diagnosis(Struct, frozen=True):
     """True if others wrote the lease again and again, and whether its updates conflicted is not known."""
     is_older_than_request: bool = False
     """True if it had not renewed for a while when it was asked to step down."""
+    is_server_restarted: bool = False
+    """True if an API server, which the holder may have used, had gone then, and came again."""
     waits_for_etcd: bool = False
     """True if reads of the lease failed because etcd did not answer the API server, as that says."""
     has_failed_reads: bool = False

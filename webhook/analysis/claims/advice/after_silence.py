@@ -30,7 +30,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.machines.api_servers import API_SERVERS
+from webhook.analysis.claims.evidence.machines.api_servers import API_SERVERS, API_SERVERS_BY_HOST
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Refusal
@@ -56,7 +56,9 @@ _NEXT_STEPS: Final = {
         "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
     ),
 }
-_ON_ETCD: Final = Advice("Look at etcd, for which the API server waited, and at its disk:", _READY)
+_ON_ETCD: Final = Advice(
+    "Look at etcd, for which the API server waited: its disk, and the network between them:", _READY
+)
 _WATCH_ALL: Final = Advice("To know the cause, watch all leases the next time:", WATCH)
 
 
@@ -73,7 +75,9 @@ def advise_after_silence(
     if advice is not None:
         return advice
     if (step := _advise_on_api_servers(cause)) is not None:
-        return _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)
+        # One that had gone explains enough.
+        is_explained = cause.is_server_restarted
+        return step if is_explained else _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)
     match cause.blame:
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
@@ -117,6 +121,8 @@ def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
     if cause.silent_log:
         sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
         return Advice(sentence, API_SERVERS)
+    if cause.is_server_restarted:
+        return Advice("See why that API server had gone, and whether all run now:", API_SERVERS_BY_HOST)
     if cause.has_late_server and not cause.has_lost_heartbeats:
         return Advice("Look at the API server whose lease was late, and at its machine:", API_SERVERS)
     if cause.has_lost_heartbeats and cause.blame is not Blame.CLIENT:

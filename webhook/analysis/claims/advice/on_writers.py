@@ -149,9 +149,10 @@ def advise_on_late_taker(
             f"See what {format_name(after.holder)} did before it took the lease: "
             f"it writes as {describe_user(own)}, not with the token of a pod."
         )
-        if not pod.node:
-            return Advice(sentence)  # who else may write the lease does not say what this one did
-        return advise_on_pods_of_node(sentence, pod)
+        if pod.node:
+            return advise_on_pods_of_node(sentence, pod)
+        # What gives a part of the control plane its rights says nothing of what it did.
+        return Advice(sentence) if own.user.startswith("system:") else advise_on_writer(sentence, history, own)
     if not has_run and scheduler is not None and pod.name:
         place = make_kubectl_prefix(find_namespace_of_writer(history.namespace, scheduler))
         sentence = f"See why {describe_user(scheduler)} gave the pod no node before:"

@@ -12,9 +12,9 @@ from webhook.analysis.claims.evidence.silent_holders.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )
+from webhook.analysis.claims.evidence.silent_holders.silent_servers import diagnose_restart, diagnose_silent_log
 from webhook.analysis.claims.words import format_clock, format_count, format_leases, format_name
 from webhook.analysis.heartbeats import is_identity_of_api_server
-from webhook.analysis.history.audit_log.log_spans import SilentLog
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
@@ -39,50 +39,73 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause by how other leases fared."""
     slow = evidence.slow
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
-    silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
-    start, end = silence.start, silence.end
+    compared, end = evidence.other_leases, evidence.end
     is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.lacks_requests(history) or evidence.ended_log)
     is_silent = evidence.is_heard is False and is_whole
     own = (Cause.STOPPED, Cause.API_SERVER, *hidden)
     if late := describe_late(compared):
-        if not compared.are_enough:
-            why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
-            return Diagnosis(Blame.UNKNOWN, why, (*own, Cause.NETWORK))
-        return _diagnose_outage(evidence, late, is_silent=is_silent and not slow)
+        return _compare_late(evidence, late, own, is_silent=is_silent)
     if slow:
         return Diagnosis(
             Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", (Cause.API_SERVER, Cause.FAILED)
         )
     if evidence.silent_log is not None:
-        return _diagnose_silent_log(evidence, evidence.silent_log, own)
-    others = describe_other_writers(history, start, end)
-    # A log without holes has each conflict of a process that it knows.
-    is_in_time = _was_written_before_renewal_was_due(history, start)
-    if others and is_in_time and not is_silent and (hidden or requests is None):
-        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
-        conflicting = tuple(dict.fromkeys((*own, Cause.CONFLICT)))
-        if manager := _find_own_manager(history, start, end):
-            text = (
-                f"field manager {format_name(manager)}, as in its renewals, "
-                "stored writes that left renewTime as it was: "
-                f"its process may have written the lease without renewing it, or another client uses that name{shown}"
-            )
-            return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting), has_other_writers=True)
-        text = f"{others}, so its updates may have conflicted{shown}"
-        return Diagnosis(Blame.UNKNOWN, text, conflicting, has_other_writers=True)
+        return diagnose_silent_log(evidence, evidence.silent_log, own)
+    if not is_silent and (conflicting := _diagnose_other_writers(evidence, own)) is not None:
+        return conflicting
     if not compared.is_known and is_silent and evidence.was_answered_throughout:
         reads = len(evidence.reads_of_others)
         text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
+    is_paused = compared.most_paused and not is_silent
+    if (not compared.is_known or is_paused) and (restarted := evidence.restarted_server) is not None:
+        return diagnose_restart(restarted.describe(end), own)
     if not compared.is_known:
         shown = _describe_rare_renewals(compared) or _describe_candidate_writes(evidence)
         return Diagnosis(Blame.UNKNOWN, shown or WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
-    if compared.most_paused and not is_silent:
+    if is_paused:
         text = (
             f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
         )
         return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), is_shared=True)
     return _diagnose_own_silence(evidence, own, is_silent=is_silent)
+
+
+def _compare_late(evidence: SilenceEvidence, late: str, own: Sequence[Cause], *, is_silent: bool) -> Diagnosis:
+    """Return the cause if most other leases were late, as is said of them, or hindered."""
+    compared, slow, end = evidence.other_leases, evidence.slow, evidence.end
+    restarted = None if slow else evidence.restarted_server
+    # What a single API server did not answer says more than a few leases, which may have used it, too.
+    if evidence.silent_log is not None and not slow and (restarted or not compared.are_enough):
+        return diagnose_silent_log(evidence, evidence.silent_log, own)
+    if restarted is not None and not compared.are_enough:
+        return diagnose_restart(restarted.describe(end), own)
+    if not compared.are_enough:
+        why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
+        return Diagnosis(Blame.UNKNOWN, why, (*own, Cause.NETWORK))
+    shown = late if restarted is None else f"{late}; {restarted.describe(end)}"
+    return _diagnose_outage(evidence, shown, is_silent=is_silent and not slow)
+
+
+def _diagnose_other_writers(evidence: SilenceEvidence, own: Sequence[Cause]) -> Diagnosis | None:
+    """Return the cause if others wrote the lease so often that its updates may have conflicted."""
+    history, start, end = evidence.history, evidence.silence.start, evidence.silence.end
+    others = describe_other_writers(history, start, end)
+    # A log without holes has each conflict of a process that it knows.
+    is_open = bool(evidence.hidden) or evidence.request_count is None
+    if not (others and is_open and _was_written_before_renewal_was_due(history, start)):
+        return None
+    shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
+    conflicting = tuple(dict.fromkeys((*own, Cause.CONFLICT)))
+    if manager := _find_own_manager(history, start, end):
+        text = (
+            f"field manager {format_name(manager)}, as in its renewals, "
+            "stored writes that left renewTime as it was: "
+            f"its process may have written the lease without renewing it, or another client uses that name{shown}"
+        )
+        return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting), has_other_writers=True)
+    text = f"{others}, so its updates may have conflicted{shown}"
+    return Diagnosis(Blame.UNKNOWN, text, conflicting, has_other_writers=True)
 
 
 def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, is_silent: bool) -> Diagnosis:
@@ -107,6 +130,9 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     others = describe_punctual(compared)
     text = f"{others}{of_node}"
     silent_node = node if is_node_silent and is_silent else ""
+    restarted = evidence.restarted_server
+    if restarted is not None and not (is_node_silent or is_silent):
+        return diagnose_restart(f"{others}{of_node}, but {restarted.describe(end)}", own)
     if not silent_node and compared.late == 1 and is_identity_of_api_server(*compared.named_late[0]):
         # An API server renews its own lease, for which no client and no network is needed.
         text = f"{others}: the lease of an API server, which its client may have used{of_node}"
@@ -159,34 +185,6 @@ def _describe_candidate_writes(evidence: SilenceEvidence) -> str:
 def lacks_other_leases(cause: Diagnosis) -> bool:
     """Return whether no other lease shows anything of a time in which one was not renewed."""
     return cause.evidence == WITHOUT_EVIDENCE or cause.evidence.endswith(_OTHERS)
-
-
-def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequence[Cause]) -> Diagnosis:
-    """Return the cause if the API server of the last renewal answered nobody about a lease, as far as its log shows."""
-    name = log.path.rpartition("/")[2]
-    start, end = (format_clock(one, evidence.end) for one in (log.start, log.end))
-    found = [one for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log)]
-    stopped, servers = len(found), [one for one in found if is_identity_of_api_server(one.namespace, one.name)]
-    were = "was" if stopped == 1 else "were"
-    others = f", although {format_count(stopped, 'other lease')} {were} renewed there before" if stopped else ""
-    whose = "that API server, or the process of the holder, may have stood still or been cut off, for example"
-    if len(servers) == 1:
-        # An API server renews its own lease each 10 s, for which no client and no network is needed.
-        others = f", not even about that of its API server, {servers[0].namespace}/{servers[0].name}"
-        whose = "that API server may have stood still or been cut off from its etcd, for example"
-    text = (
-        f"log {format_name(name)}, which has the last renewal, has no answer about any lease from {start} to {end}"
-        f"{others}, and another log goes on: {whose}"
-    )
-    is_alone = not stopped
-    return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name, is_alone_in_silent_log=is_alone)
-
-
-def _has_stopped_with(other: LeaseHistory, history: LeaseHistory, log: SilentLog) -> bool:
-    """Return whether another lease was renewed in a log, and was due there again while that had no answer."""
-    usual, written = other.renewals.usual, other.requests.written_in
-    is_there = other is not history and written.find_at(log.start) == log.path
-    return is_there and usual is not None and 2 * usual <= log.end - log.start
 
 
 def describe_other_requests(evidence: SilenceEvidence) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims.diagnosis import Cause
+from webhook.analysis.claims.evidence.machines.restarted_servers import RestartedServer, find_restarted_server
 from webhook.analysis.claims.evidence.pods.pod_statuses import describe_end_of_pod, find_kubelet_writes
 from webhook.analysis.history.audit_log.log_spans import EndedLog, SilentLog
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal, RefusedBy
@@ -76,6 +77,11 @@ class SilenceEvidence:
         """
         bounds, path = self.histories.bounds, self.history.requests.written_in.find_at(self.start + SECOND)
         return bounds.log_spans.find_silent(path, self.start, self.end) if bounds.skew <= SECOND else None
+
+    @cached_property
+    def restarted_server(self) -> RestartedServer | None:
+        """The API server that went meanwhile, and came again; which one the holder used need not be shown."""
+        return find_restarted_server(self.histories, self.history, self.start, self.end)
 
     @cached_property
     def end_of_pod(self) -> str:
