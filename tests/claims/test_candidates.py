@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.claims.test_coordinated import start_coordinated
+from tests.claims.test_coordinated import STRATEGY, chooses, start_coordinated, writes
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
-from tests.history.observing import advise, cluster_of
+from tests.history.observing import advise, cluster_of, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_latest
@@ -128,8 +128,8 @@ def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
 def test_a_candidate_that_was_deleted_and_not_created_again_cannot_be_chosen() -> None:
     gone = "the input does not show that it was created again"
     deletion = ("delete", None, 200)
-    for writes, is_gone in (((CREATED, deletion), True), ((CREATED, deletion, CREATED), False)):
-        server = led(*writes)
+    for requests, is_gone in (((CREATED, deletion), True), ((CREATED, deletion, CREATED), False)):
+        server = led(*requests)
         lines = [line.text for line in list_latest(account(cluster_of(server.audit_log()), server.now))]
         assert any(gone in line for line in lines) is is_gone
 
@@ -254,3 +254,57 @@ def test_that_a_replica_created_its_candidate_is_no_news(*, has_holder: bool) ->
 def test_an_update_of_a_candidate_that_was_not_seen_before_says_nothing_of_what_it_changed() -> None:
     server = led(("update", candidate(emulationVersion="1.36.0"), 200))
     assert "LeaseCandidate" not in text(account(cluster_of(server.audit_log()), server.now))
+
+
+def choose_by_version(own: str, other: str, *, is_asked: bool = True, edit: str = "") -> str:
+    """Return what is said of b_1, which follows a_1, by the versions that their candidates emulate."""
+    server, first = start_coordinated()
+    edits = (("update", "b_1", edit),) if edit else ()
+    for verb, holder, version in (("create", "a_1", other), ("create", "b_1", own), *edits):
+        stored = candidate(emulationVersion=version)
+        stored["metadata"]["name"] = holder
+        event(server, verb, stored, user=first.user)
+        server.log[-1]["objectRef"]["name"] = holder
+    if is_asked:
+        writes(server, preferredHolder="b_1")
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(1)
+    server.elector("b", "shop/db").renew(strategy=STRATEGY)
+    return text(account(follow_log(server), server.now))
+
+
+def test_who_was_preferred_for_its_older_version_is_said_to_be() -> None:
+    said = choose_by_version("1.36.0", "1.37.0")
+    assert "; chosen for its older emulationVersion, 1.36.0: that of a_1 is 1.37.0" in said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        choose_by_version("1.37.0", "1.37.0"),
+        choose_by_version("1.36.0", "1.37.0", is_asked=False),
+        choose_by_version("1.36.0", "whatever"),
+        choose_by_version("1.36.0", "1.37.0", edit="1.35.0"),
+    ],
+    ids=["it is as old", "the other one had stopped", "one is no version", "it was edited"],
+)
+def test_why_another_was_chosen_may_not_be_shown(said: str) -> None:
+    assert "the API server chose b_1" in said
+    assert "older emulationVersion" not in said
+
+
+def test_who_may_have_been_removed_is_not_said_to_have_released_the_lease() -> None:
+    server, _ = start_coordinated()
+    first, second = (server.elector(one, "shop/db", user="system:scheduler", pod="") for one in "ab")
+    for _ in first.ticks(20):
+        first.renew(strategy=STRATEGY)
+    first.release()
+    server.leases["shop/db"]["spec"]["strategy"] = STRATEGY
+    server.wait(1)
+    chooses(server, "b_1")
+    for _ in second.ticks(10):
+        second.renew(strategy=STRATEGY)
+    assert "the API server chose b_1 after a_1 released it, or was removed" in text(
+        account(follow_log(server), server.now)
+    )

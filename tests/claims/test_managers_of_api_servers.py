@@ -39,6 +39,18 @@ def test_a_field_manager_does_not_say_that_it_is_not_an_api_servers() -> None:
     assert "not that of" not in said
 
 
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("apiserver-rplpdvtx3lntmi4xy2xnxookk4", True), ("controller-rplpdvtx", False)]
+)
+def test_a_field_manager_of_the_lease_of_an_api_server_is_said_to_be_that(name: str, *, is_one: bool) -> None:
+    server, _ = start_coordinated()
+    own = server.elector("cp-1", f"kube-system/{name}", user="system:apiserver", manager="k3s")
+    own.lead(20)
+    said = explain(swap(server, "b_1"))
+    assert ("under field manager k3s, as the lease of an API server is" in said) is is_one
+    assert ("API servers write under kube-apiserver by default" in said) is not is_one
+
+
 def test_who_may_have_been_chosen_is_not_said_to_have_taken_the_lease() -> None:
     said = explain(swap(start_coordinated()[0], "b_1"))
     assert CHOSEN in said

@@ -251,3 +251,40 @@ def test_that_it_is_held_is_said_once() -> None:
         "See why LeaseCandidate db-1 did not answer its ping: an API server chooses only among those that do. It is "
         "held and renewed. Check whether its candidates should have changed:"
     )
+
+
+OLD, NEW = "cp-2_74d1da1d-1591-415c-9981-414c1f009b54", "cp-2_20f80bcc-a200-463d-ac99-5ece0939e0b9"
+
+
+def name(stored: Document, other: str, created: str) -> Document:
+    stored["metadata"] |= {"name": other, "creationTimestamp": created, "uid": other}
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("other", "created", "answers", "is_replaced"),
+    [
+        (NEW, "2026-11-18T11:07:00Z", True, True),
+        (NEW, "2026-11-18T11:00:00Z", True, False),
+        (NEW, "2026-11-18T11:07:00Z", False, False),
+        (NEW.replace("cp-2", "cp-3"), "2026-11-18T11:07:00Z", True, False),
+        ("cp-2", "2026-11-18T11:07:00Z", True, False),
+    ],
+    ids=["it is newer", "it is older", "it does not answer either", "it is of another host", "it has no UUID"],
+)
+def test_a_candidate_whose_process_started_again_is_not_looked_at(
+    other: str, created: str, *, answers: bool, is_replaced: bool
+) -> None:
+    server, first = start_coordinated()
+    for one, at in ((OLD, "2026-11-18T11:06:00Z"), (other, created)):
+        event(server, "create", name(candidate(), one, at), user="system:kube-scheduler")
+        server.log[-1]["objectRef"]["name"] = one
+    for one, at in ((OLD, "2026-11-18T11:06:00Z"), *(() if answers else ((other, created),))):
+        event(server, "update", name(ping(), one, at), user=API_SERVER)
+        server.log[-1]["objectRef"]["name"] = one
+    for _ in first.ticks(20):
+        first.renew(strategy="OldestEmulationVersion")
+    answer = explain(server)
+    words = f"the input shows no answer: {NEW}, created at 11:07:00Z, may have replaced it"
+    assert (words in text(answer)) is is_replaced
+    assert ("did not answer its ping" in advise(answer)) is not is_replaced

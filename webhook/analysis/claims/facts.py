@@ -33,7 +33,9 @@ from webhook.analysis.history.status import (
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, Severity
 from webhook.kubernetes.managed_fields import DURATION, HOLDER, RENEW_TIME
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
+from webhook.kubernetes.versions import parse_version
 
 
 def find_facts(account: Account) -> Iterator[Claim]:
@@ -258,8 +260,27 @@ def _name_author(writer: Writer | None, manager: str) -> WriteAuthor:
 
 
 def describe_handover_with_end(account: Account, tenure: Tenure, before: Tenure | None) -> str:
-    """Say how a holder came to hold the lease, and how the pod before had ended under its name, if a log shows that."""
-    return describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
+    """Say how a holder came to hold the lease, and how the pod before had ended under its name, if a log shows that.
+
+    Of one that an API server chose, say if its version is why.
+    """
+    handover = describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
+    return f"{handover}{_describe_version(account, tenure, before)}"
+
+
+def _describe_version(account: Account, tenure: Tenure, before: Tenure | None) -> str:
+    """Say that a holder was chosen by the older version that its candidate emulates, as the end of a clause."""
+    if before is None or not tenure.is_chosen or account.election.strategy != OLDEST_EMULATION_VERSION:
+        return ""
+    # Who is asked to step down could go on: of one that had stopped, the version does not matter.
+    request = before.step_down
+    if request.asked is None or request.successor != tenure.holder or request.is_ignored:
+        return ""
+    versions = dict(account.election.emulation_versions)
+    own, other = (parse_version(versions.get(one.holder, "")) for one in (tenure, before))
+    if own is None or other is None or own >= other:
+        return ""
+    return f"; chosen for its older emulationVersion, {own}: that of {format_name(before.holder)} is {other}"
 
 
 def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:

@@ -1,6 +1,7 @@
 """Clauses about how one holder followed another, shared by every page and command."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from webhook.analysis.claims.handovers import is_from_one_pod, is_handed_over, is_removed_by_taker
@@ -66,8 +67,11 @@ def describe_dating_of(event: LeaseEvent) -> str:
     return describe_dating(is_dated=event.is_dated, is_claimed=event.is_claimed)
 
 
-def describe_edit(event: LeaseEvent) -> str:
-    """Return what a write did besides renewals and handovers, by whom, and how well its time is known, as a clause."""
+def describe_edit(event: LeaseEvent, of_servers: Collection[str] = ()) -> str:
+    """Return what a write did besides renewals and handovers, by whom, and how well its time is known, as a clause.
+
+    `of_servers` are field managers under which the leases of API servers are written.
+    """
     is_foreign = not event.candidate and _TO_FOREIGN_STRATEGY.search(event.text) is not None
     unknown = "; no API server chooses a holder by that" if is_foreign else ""
     asked = (
@@ -76,16 +80,18 @@ def describe_edit(event: LeaseEvent) -> str:
         else ""
     )
     text = _describe_request_to_step_down(event) or event.text
-    by = describe_by_writer(event.writer) or _describe_manager(event)
+    by = describe_by_writer(event.writer) or _describe_manager(event, of_servers)
     return f"{text}{by}{asked}{describe_dating_of(event)}{unknown}"
 
 
-def _describe_manager(event: LeaseEvent) -> str:
+def _describe_manager(event: LeaseEvent, of_servers: Collection[str]) -> str:
     """Say under which field manager an edit was made, if that is not its holder's, and not known to be anyone's."""
     own = event.tenure.manager if event.tenure is not None else ""
     if event.manager in {"", own, OF_API_SERVERS}:
         return ""
     usual = f" ({_BY_DEFAULT})" if "preferredHolder" in event.text else ""
+    if usual and event.manager in of_servers:
+        usual = ", as the lease of an API server is"
     return f", under field manager {format_name(event.manager)}{usual}"
 
 
@@ -295,7 +301,7 @@ def _describe_resumption(tenure: Tenure) -> str:
 def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
     """Say why an API server chose a holder, with a place for the name of the one before."""
     if tenure.began is Handover.RELEASED and before is not None and before.removal.is_own:
-        return " after {} released it"
+        return f" after {{}} {_describe_release(before)}"
     is_recorded = tenure.began is not Handover.UNKNOWN or tenure.beginning.is_unseen
     return _CHOSEN.get(tenure.began, "") if is_recorded else ""
 

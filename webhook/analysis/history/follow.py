@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.admission.rules.limits import FindLimits, find_default_limits
+from webhook.analysis.heartbeats import is_of_api_server
 from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
 from webhook.analysis.history.audit_log.failing_requests import FailingRequests
 from webhook.analysis.history.audit_log.log_continuation import LogContinuation, RenewalBaseline
@@ -73,6 +74,8 @@ class ClusterHistory(Struct):
     stored: StoredLeases = field(default_factory=StoredLeases)
     nodes: set[str] = field(default_factory=set)
     """The names of all leases of nodes."""
+    managers_of_servers: set[str] = field(default_factory=set)
+    """The field managers of a few leases of API servers, which clients choose."""
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     candidate_writes: deque[int] = field(default_factory=partial(deque, (), MAX_CANDIDATE_WRITES))
     """When LeaseCandidates were updated, by the clock of an API server, the latest."""
@@ -148,7 +151,7 @@ class ClusterHistory(Struct):
         """Return what is known of one of the `names`."""
         if key in self.leases:
             return self.leases[key]
-        history, state = LeaseHistory(*key, self.nodes), self.stored.get(key)
+        history, state = LeaseHistory(*key, self.nodes, self.managers_of_servers), self.stored.get(key)
         assert state is not None
         observe(history, state, self.bounds)
         return history
@@ -209,6 +212,11 @@ class ClusterHistory(Struct):
         namespace, name = key
         if namespace == NODE_LEASES:
             self.nodes.add(name)
+
+    def _note_manager_of_server(self, history: LeaseHistory) -> None:
+        held = history.current_tenure if is_of_api_server(history.namespace, history.name) else None
+        if held is not None and held.manager and len(self.managers_of_servers) < MAX_LISTED:
+            self.managers_of_servers.add(held.manager)
 
     def _note_managed_fields(self, seen: Observation) -> None:
         if not seen.has_managed_fields:
@@ -369,6 +377,7 @@ class ClusterHistory(Struct):
         history = self.find_or_begin_history(key)
         before = RenewalBaseline.from_history(history) if self._continuation.is_asked_for else None
         events = observe(history, seen, self.bounds)
+        self._note_manager_of_server(history)
         self._confirm_or_clear_log_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
         self._note_managed_fields(seen)
@@ -385,7 +394,7 @@ class ClusterHistory(Struct):
         if history is None:
             self._continuation.note_lease(*key)
             self._index = None
-            history = self.leases[key] = LeaseHistory(*key, self.nodes)
+            history = self.leases[key] = LeaseHistory(*key, self.nodes, self.managers_of_servers)
             self._note_node(key)
         return history
 

@@ -66,6 +66,8 @@ class LeaseHistory(Struct):
     name: str
     nodes: AbstractSet[str] = frozenset()
     """The names of nodes that the input shows by their heartbeats, shared by all leases."""
+    managers_of_servers: AbstractSet[str] = frozenset()
+    """Field managers under which API servers, as far as it is theirs, write their own leases, shared as well."""
     lease: Lease | None = None
     entries: Sequence[Entry] = ()
     at: int | None = None

@@ -465,7 +465,7 @@ class LeaseLane(Struct):
                     MarkKind.CREATED, at, event.text or f"it was created without a holder{describe_by_writer(who)}", who
                 )
             case EventKind.EDITED if self.holder:
-                self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
+                self.mark(MarkKind.EDIT, at, describe_edit(event, self.history.managers_of_servers), who, self.holder)
             case EventKind.OWNED if self.holder:
                 self.mark(MarkKind.EDIT, at, describe_added_owners(self.history.added_owners[-1]), who, self.holder)
             case EventKind.FORGED:

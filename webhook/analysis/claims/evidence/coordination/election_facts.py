@@ -46,6 +46,8 @@ class ElectionFacts(Struct, frozen=True):
     """The creations by which an API server tried to name a holder in vain."""
     strategy: str | None = None
     """The strategy of its coordinated election, "" if that is not known; None if it has no such election."""
+    emulation_versions: tuple[tuple[str, str], ...] = ()
+    """The names of holders in a coordinated election, with the emulationVersion of the LeaseCandidate of each."""
     unserved: UnservedCandidates | None = None
     """The versions of LeaseCandidates that an API server does not serve, if the election is coordinated."""
 
@@ -87,9 +89,21 @@ def find_election_facts(
         vain=find_vain_answer(histories, history),
         vain_creations=find_vain_creations(history),
         strategy=strategy,
+        emulation_versions=() if strategy is None else _list_emulation_versions(histories, history),
         unserved=histories.unserved if strategy is not None else None,
     )
     return found if found != NO_ELECTION_FACTS else NO_ELECTION_FACTS
+
+
+def _list_emulation_versions(histories: ClusterHistory, history: LeaseHistory) -> tuple[tuple[str, str], ...]:
+    """Return the versions by which holders were chosen, unless a candidate was edited: then it may have had another."""
+    events = histories.candidate_events.get((history.namespace, history.name), ())
+    if any("emulationVersion" in one.text for one in events if one.kind is EventKind.EDITED):
+        return ()
+    holders = dict.fromkeys(one.holder for one in history.tenures)
+    found = ((holder, histories.candidates.get((history.namespace, holder))) for holder in holders)
+    own = ((holder, one.spec) for holder, one in found if one is not None and one.spec.lease_name == history.name)
+    return tuple((holder, spec.emulation_version) for holder, spec in own if spec.emulation_version)
 
 
 def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:

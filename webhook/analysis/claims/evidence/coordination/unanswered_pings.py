@@ -13,7 +13,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.named_pods import drop_uuid
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 _SHORTEST: Final = 10 * SECOND
 """A candidate that hears a ping answers at once; an API server waits 5 s."""
@@ -27,6 +27,10 @@ class UnansweredPing(Struct, frozen=True):
     until: int
     writer: Writer | None = None
     """The pod that wrote the candidate, None if no log shows it."""
+    successor: str = ""
+    """A candidate for the lease that was created later, and named alike but for the UUID at the end; "" if none was."""
+    succeeded_at: int = 0
+    """When that was created, in microseconds since 1970."""
 
     def describe(self, now: int) -> str:
         """Return it as a sentence without its end: what a watch shows need not be a write of an API server."""
@@ -34,10 +38,16 @@ class UnansweredPing(Struct, frozen=True):
         what = f"the API server pinged LeaseCandidate {name} at {at}"
         if not self.ping.is_by_server:
             what = f"LeaseCandidate {name} was pinged at {at}"
+        if self.successor:
+            at = format_clock(self.succeeded_at, now)
+            successor = f"{format_name(self.successor)}, created at {at}"
+            return f"{what}, and the input shows no answer: {successor}, may have replaced it"
         return f"{what}, and the input shows no answer until {format_clock(self.until, now)}"
 
     def add_to(self, advice: Advice) -> Advice:
-        """Return an advice that looks at the candidate first."""
+        """Return an advice that looks at the candidate first, unless the next process of its host is one as well."""
+        if self.successor:
+            return advice
         name = format_name(self.ping.candidate)
         sentence = (
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
@@ -59,14 +69,39 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
     bounds = histories.bounds
     if histories.find_strategy(history) is None or bounds.is_log_leaky:
         return None
+    replaced = None
     for ping in reversed(histories.pings.list_for_lease(history.namespace, history.name)):
         writer = histories.candidate_writers.find_pod(history.namespace, ping.candidate)
         if _is_of_gone_pod(histories, history, ping, writer):
             continue
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
-        if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
-            return UnansweredPing(history.namespace, ping, until, writer)
-    return None
+        if until - ping.at < _SHORTEST or bounds.has_hole(ping.at, until):
+            continue
+        found = UnansweredPing(history.namespace, ping, until, writer)
+        if not (successor := _find_successor(histories, history, ping)):
+            return found
+        created, name = successor
+        replaced = replaced or replace(found, successor=name, succeeded_at=created)
+    return replaced
+
+
+def _find_successor(histories: ClusterHistory, history: LeaseHistory, ping: Ping) -> tuple[int, str] | None:
+    """Return when a candidate of the same name but for its UUID was created later, and its name; None if none was.
+
+    So it is if a process starts again: its old LeaseCandidate stays for a while. The new one answers pings.
+    """
+    host, own = drop_uuid(ping.candidate), histories.candidates.get((history.namespace, ping.candidate))
+    since = parse_stamp(own.metadata.creation_timestamp) if own is not None else None
+    if host == ping.candidate or since is None:
+        return None
+    alike = (
+        (created, name)
+        for (namespace, name), one in histories.candidates.items()
+        if (namespace, name) not in histories.pings.unanswered and drop_uuid(name) == host != name
+        if namespace == history.namespace and one.spec.lease_name == history.name
+        if (created := parse_stamp(one.metadata.creation_timestamp)) is not None and created > since
+    )
+    return max(alike, default=None)
 
 
 def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, writer: Writer | None) -> bool:

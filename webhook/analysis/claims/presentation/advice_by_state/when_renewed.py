@@ -58,7 +58,10 @@ def find_unanswered_ping(account: Account) -> UnansweredPing | None:
     It asks for another lease, or no API server chooses among those that answer.
     """
     election = account.election
-    return None if election.other_candidates is not None or election.foreign_strategy else election.unanswered
+    if election.other_candidates is not None or election.foreign_strategy:
+        return None
+    ping = election.unanswered
+    return None if ping is None or ping.successor else ping
 
 
 def _advise_after_changes(account: Account, status: LeaseStatus, changes: FrequentChanges) -> Advice:

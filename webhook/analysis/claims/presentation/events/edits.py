@@ -1,7 +1,7 @@
 """Writes that changed a lease, and neither its holder nor its renewal."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.analysis.claims.account import Account
@@ -44,13 +44,13 @@ def list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_sh
         before = history.succession.before
         found = [one for one in found if not (one.tenure is before and is_request_to_step_down(one))]
     if taken_back is None:
-        return _list_repeated_last(found)
+        return _list_repeated_last(found, history.managers_of_servers)
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
     # What is done again and again is one line, which others do not displace.
-    return [*_list_repeated_last(others), (taken_back.start, taken_back.describe())]
+    return [*_list_repeated_last(others, history.managers_of_servers), (taken_back.start, taken_back.describe())]
 
 
-def _list_repeated_last(edits: Sequence[LeaseEvent]) -> list[Event]:
+def _list_repeated_last(edits: Sequence[LeaseEvent], of_servers: Collection[str]) -> list[Event]:
     """Return edits in order, and after them those that one writer made again and again, each of these as one."""
     groups: dict[tuple[str, Writer | None, str, str], list[LeaseEvent]] = {}
     for edit in edits:
@@ -59,19 +59,21 @@ def _list_repeated_last(edits: Sequence[LeaseEvent]) -> list[Event]:
     repeated = [several for several in groups.values() if len(several) >= MIN_OTHER_WRITES]
     in_groups = {id(one) for several in repeated for one in several}
     least = "at least " if len(edits) == MAX_REFUSALS else ""
-    found = [*_keep_order(one for one in edits if id(one) not in in_groups)]
+    found = [*_keep_order((one for one in edits if id(one) not in in_groups), of_servers)]
     for several in repeated:
         until = format_clock(several[-1].at, several[0].at)
-        found.append((several[0].at, f"{describe_edit(several[0])}, {least}{len(several)} times until {until}"))
+        found.append(
+            (several[0].at, f"{describe_edit(several[0], of_servers)}, {least}{len(several)} times until {until}")
+        )
     return found
 
 
-def _keep_order(edits: Iterable[LeaseEvent]) -> Iterator[Event]:
+def _keep_order(edits: Iterable[LeaseEvent], of_servers: Collection[str]) -> Iterator[Event]:
     """Yield edits, given as they were stored, with times that keep this order: a stamp has no fraction of a second."""
     latest = 0
     for edit in edits:
         latest = max(latest, edit.at) if latest // SECOND == edit.at // SECOND else edit.at
-        yield latest, describe_edit(edit)
+        yield latest, describe_edit(edit, of_servers)
 
 
 def list_label_changes(account: Account, *, is_short: bool = False) -> list[Event]:
