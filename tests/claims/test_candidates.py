@@ -295,8 +295,9 @@ def test_why_another_was_chosen_may_not_be_shown(said: str) -> None:
 
 
 def test_who_may_have_been_removed_is_not_said_to_have_released_the_lease() -> None:
-    server, _ = start_coordinated()
+    server = FakeServer()
     first, second = (server.elector(one, "shop/db", user="system:scheduler", pod="") for one in "ab")
+    first.take(strategy=STRATEGY)
     for _ in first.ticks(20):
         first.renew(strategy=STRATEGY)
     first.release()

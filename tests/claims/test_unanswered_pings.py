@@ -288,3 +288,30 @@ def test_a_candidate_whose_process_started_again_is_not_looked_at(
     words = f"the input shows no answer: {NEW}, created at 11:07:00Z, may have replaced it"
     assert (words in text(answer)) is is_replaced
     assert ("did not answer its ping" in advise(answer)) is not is_replaced
+
+
+def test_a_candidate_named_for_a_node_is_looked_for_among_the_pods_there() -> None:
+    server, first = start_coordinated()
+    server.elector("cp-2", "kube-node-lease/cp-2", user="system:node:cp-2", pod="").lead(20)
+    event(server, "update", name(ping(), OLD, "2026-11-18T11:06:00Z"), user=API_SERVER)
+    server.log[-1]["objectRef"]["name"] = OLD
+    for _ in first.ticks(20):
+        first.renew(strategy="OldestEmulationVersion")
+    output = advise(explain(server))
+    pods = "kubectl -n shop get pods -o wide --field-selector spec.nodeName=cp-2"
+    where = "an API server chooses only among those that do. See the pod of a_1"
+    assert f"{where}: {pods}; kubectl -n shop describe pod a" in output
+    assert "logs cp-2" not in output
+
+
+def test_beside_a_holder_that_renews_it_is_said_where_the_pods_of_a_candidate_are() -> None:
+    server, first = start_coordinated()
+    kubelet = server.elector("cp-2", "kube-node-lease/cp-2", user="system:node:cp-2", pod="")
+    kubelet.take()
+    event(server, "update", name(ping(), OLD, "2026-11-18T11:06:00Z"), user=API_SERVER)
+    server.log[-1]["objectRef"]["name"] = OLD
+    for _ in first.ticks(20):
+        first.renew(strategy="OldestEmulationVersion")
+        kubelet.renew()
+    output = advise(explain(server))
+    assert "The pods on node cp-2, for which it is named: kubectl -n shop get pods -o wide --field-sel" in output

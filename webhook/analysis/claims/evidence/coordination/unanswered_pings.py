@@ -6,7 +6,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import advise_on_log_of_writer, find_pod_with_log
+from webhook.analysis.claims.commands import (
+    Pod,
+    advise_on_log_of_writer,
+    advise_on_pods_of_node,
+    find_node_of_name,
+    find_pod_with_log,
+)
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
@@ -27,6 +33,8 @@ class UnansweredPing(Struct, frozen=True):
     until: int
     writer: Writer | None = None
     """The pod that wrote the candidate, None if no log shows it."""
+    node: str = ""
+    """The node that a candidate of no known pod is named for; "" if the input shows none."""
     successor: str = ""
     """A candidate for the lease that was created later, and named alike but for the UUID at the end; "" if none was."""
     succeeded_at: int = 0
@@ -52,6 +60,11 @@ class UnansweredPing(Struct, frozen=True):
         sentence = (
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
+        if self.node:
+            own = advise_on_pods_of_node(f"{sentence}.", Pod(self.namespace, "", node=self.node))
+            if not advice.command:
+                return replace(own, sentence=f"{advice.sentence} {own.sentence}")
+            return Advice(f"{sentence}. {advice.sentence}", f"{own.command}; {advice.command}", advice.pods)
         pod = find_pod_with_log(self.namespace, self.writer, self.ping.candidate)
         own = advise_on_log_of_writer(sentence, self.namespace, self.writer, self.ping.candidate)
         # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
@@ -77,7 +90,8 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
         if until - ping.at < _SHORTEST or bounds.has_hole(ping.at, until):
             continue
-        found = UnansweredPing(history.namespace, ping, until, writer)
+        node = "" if writer is not None else find_node_of_name(history, ping.candidate)
+        found = UnansweredPing(history.namespace, ping, until, writer, node)
         if not (successor := _find_successor(histories, history, ping)):
             return found
         created, name = successor
