@@ -104,4 +104,4 @@ def test_what_another_user_created_anew_shows_no_restart_for_sure() -> None:
     server = restart_a_server(user="mallory")
     output = text(account(follow_two_logs(server), server.now))
     assert "Why is not known: log 1.log, which has the last renewal, " in output
-    assert "which something created anew under another identity" in output
+    assert "which someone created anew under another identity" in output

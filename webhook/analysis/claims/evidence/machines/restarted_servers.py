@@ -26,7 +26,7 @@ class RestartedServer(Struct, frozen=True):
     """The lease of an API server that another process of it created anew at an instant, in microseconds since 1970.
 
     `last` is when it had been renewed before. `skipped` nodes missed a renewal while the holder was silent.
-    `is_by_server`: a log shows that an API server created it.
+    `is_by_server`: a log shows that an API server created it. `is_least`: of very many nodes a sample was looked at.
     """
 
     name: str
@@ -34,10 +34,11 @@ class RestartedServer(Struct, frozen=True):
     at: int
     skipped: int
     is_by_server: bool
+    is_least: bool = False
 
     def describe_creation(self, now: int) -> str:
         """Say that it was created anew, as a relative clause."""
-        by = "an API server" if self.is_by_server else "something"
+        by = "an API server" if self.is_by_server else "someone"
         return f"which {by} created anew under another identity at {format_clock(self.at, now)}"
 
     def describe(self, now: int) -> str:
@@ -46,7 +47,8 @@ class RestartedServer(Struct, frozen=True):
         skipped = ""
         if self.skipped >= _MIN_SKIPPED:
             probably = "probably"
-            skipped = f", and the leases of {format_count(self.skipped, 'node')} missed a renewal at that time"
+            least = "at least " if self.is_least else ""
+            skipped = f", and the leases of {least}{format_count(self.skipped, 'node')} missed a renewal at that time"
         return (
             f"the lease of an API server, {KUBE_SYSTEM}/{format_name(self.name)}, was last renewed at "
             f"{format_clock(self.last, now)} and created anew under another identity at "
@@ -76,7 +78,8 @@ def find_restarted_server(
     is_by_server = after.beginning.write.is_logged and maker is not None and maker.user == API_SERVER
     nodes = (one for one in histories.index.heartbeats.compared if one.namespace == NODE_LEASES and one is not history)
     skipped = sum(1 for one in nodes if one.renewals.find_longest_silence(start, end))
-    return RestartedServer(server.name, before.last_renewal, after.since, skipped, is_by_server)
+    is_least = histories.index.heartbeats.is_sample
+    return RestartedServer(server.name, before.last_renewal, after.since, skipped, is_by_server, is_least)
 
 
 def _has_gone_meanwhile(server: LeaseHistory, before: Tenure, after: Tenure, start: int, end: int) -> bool:

@@ -184,7 +184,7 @@ def _describe_candidate_writes(evidence: SilenceEvidence) -> str:
 
 def lacks_other_leases(cause: Diagnosis) -> bool:
     """Return whether no other lease shows anything of a time in which one was not renewed."""
-    return cause.evidence == WITHOUT_EVIDENCE or cause.evidence.endswith(_OTHERS)
+    return cause.evidence.endswith((WITHOUT_EVIDENCE, _OTHERS))
 
 
 def describe_other_requests(evidence: SilenceEvidence) -> str:
