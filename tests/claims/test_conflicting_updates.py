@@ -9,7 +9,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import View, advise, follow_both, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
+from webhook.analysis.history.audit_log.kept_refusals import MAX_FIRST, MAX_REFUSALS
 
 CONFLICT = "the object has been modified"
 EDITOR = "jane@example.com"
@@ -69,12 +69,12 @@ def test_any_number_of_names_is_one_sentence() -> None:
 
 def test_more_than_are_remembered_are_at_least_so_many() -> None:
     def ask_often(server: FakeServer, db: Elector) -> None:
-        for _ in range(MAX_REFUSALS + 1):
+        for _ in range(MAX_REFUSALS + MAX_FIRST + 1):
             edit()(server, db)
             db.renew()
 
     (said,), _ = list_conflicts(play(ask_often, times=1))
-    assert said.startswith(f"at least {MAX_REFUSALS} updates by jane@example.com to make db-1_1 the holder conflicted")
+    assert said.startswith(f"at least {MAX_REFUSALS + MAX_FIRST} updates by jane@example.com to make db-1_1 the")
     assert "(409) from then or earlier until" in said
 
 

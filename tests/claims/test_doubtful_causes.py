@@ -9,7 +9,7 @@ from tests.claims.accounts import account, shop, taken_after_tries, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_log, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
+from webhook.analysis.history.audit_log.kept_refusals import MAX_FIRST, MAX_REFUSALS
 from webhook.analysis.history.follow import ClusterHistory
 
 PATCHES = (
@@ -80,7 +80,7 @@ def limit_another(db: Elector) -> None:
 
 
 def limit_often(db: Elector) -> None:
-    for _ in range(MAX_REFUSALS):
+    for _ in range(MAX_REFUSALS + MAX_FIRST + 1):
         db.server.wait(0.01)
         db.fail(429)
 
@@ -231,4 +231,4 @@ def test_failures_of_a_late_taker_are_counted_at_least_if_some_are_forgotten() -
 
     server = taken_after_tries(fail, times=120)
     (late,) = (one.message for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
-    assert late.endswith(": at least 99 writes by its pod failed, the last one with 500: full")
+    assert late.endswith(": at least 100 writes by its pod failed, the last one with 500: full")

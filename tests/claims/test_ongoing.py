@@ -1,6 +1,7 @@
 """What stands beside a finding: an event that is past is not said to be over, as if its cause were gone."""
 
 import pytest
+from msgspec.structs import replace
 
 from webhook.analysis.claims.claim import Claim, WriteAuthor
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
@@ -76,6 +77,8 @@ def test_a_finding_that_stands_for_many_requests_says_how_many() -> None:
     assert describe_earlier([many, many], NOW, is_cut=True) == (
         "at least 2 more, the last: 43 by shop/db from pod db-3, the last one at 11:59:00Z"
     )
+    bound = replace(many, message="at least 43 writes were refused")
+    assert describe_earlier([bound], NOW) == "1 more: at least 43 by shop/db from pod db-3, the last one at 11:59:00Z"
     assert describe_earlier([make("read-refused", None)], NOW) == "1 more"
 
 

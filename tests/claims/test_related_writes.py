@@ -14,6 +14,7 @@ from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.evidence.writers.related_writes import describe_related_write
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.audit_log import related_writes
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.kubernetes.times import format_micro_time
 
 RIGHTS = "rbac.authorization.k8s.io"
@@ -224,8 +225,11 @@ def test_what_began_for_another_process_meanwhile_may_have_been_caused() -> None
 def test_where_the_start_of_refusals_is_forgotten_no_write_is_before_it() -> None:
     server, (db, *_) = shop()
     db.lead(20)
+    for one in range(MAX_LISTED):
+        server.elector(f"db-{one + 1}", "shop/db").fail(403, FORBIDDEN)
+    server.wait(180)
     for number in range(130):
-        if number == 20:
+        if number == 30:
             log_write(server, "roles", RIGHTS, put("verb", "update"))
         server.wait(2)
         db.fail(403, FORBIDDEN)

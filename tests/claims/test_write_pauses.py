@@ -60,7 +60,7 @@ def test_a_pause_of_one_alone_is_told_of() -> None:
         pause(90, others=0),
         pause(90, successor="db-1"),
         pause(90, failure="etcdserver: request timed out"),
-        pause(90, failure=UNREACHED, failures=101),
+        pause(90, failure=UNREACHED, failures=109),
         FakeServer(),
     ],
     ids=[

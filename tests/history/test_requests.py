@@ -5,10 +5,12 @@ import pytest
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
+from webhook.analysis.history.audit_log.kept_refusals import MAX_FIRST, MAX_REFUSALS
+from webhook.analysis.history.audit_log.requests import Requests
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.processes import MAX_REQUESTS_AFTER_LOSS
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
+from webhook.analysis.inputs.items import Writer
 
 
 def lost() -> FakeServer:
@@ -98,7 +100,7 @@ def test_of_very_many_logs_the_first_ones_are_remembered() -> None:
     assert set().union(*requests.authenticating.values()) == requests.logs
 
 
-def flood(*users: str, number: int = MAX_REFUSALS + 1) -> Requests:
+def flood(*users: str, number: int = MAX_REFUSALS + MAX_FIRST + 1) -> Requests:
     """The requests of a lease whose holder a webhook refused, before users ask for it often, and may not."""
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
@@ -119,21 +121,26 @@ def is_write_kept(requests: Requests) -> bool:
 def test_refused_reads_of_who_never_held_it_displace_no_other_refusal() -> None:
     requests = flood("evil", "mallory")
     assert is_write_kept(requests)
-    assert len(requests.refusals) == 2 * MAX_REFUSALS + 1
+    assert len(requests.refusals) == 2 * (MAX_REFUSALS + MAX_FIRST) + 1
     assert not requests.has_forgotten_since(0)
-    assert not requests.may_have_forgotten_refusals("alice")
+    assert not requests.has_forgotten_of(Writer("alice", "x-0"))
     assert all(requests.has_forgotten_since(0, user) for user in ("evil", "mallory"))
-    assert all(map(requests.may_have_forgotten_refusals, ("evil", "mallory")))
+    assert all(requests.has_forgotten_of(one.writer) for one in requests.refusals if one.is_read)
 
 
 def test_refused_reads_of_who_held_it_are_among_its_refusals() -> None:
     requests = flood("system:serviceaccount:shop:db")
-    assert not is_write_kept(requests)
+    assert is_write_kept(requests)  # as the first one of its process
     assert requests.has_forgotten_since(0)
+    forgotten = {one.writer: requests.has_forgotten_of(one.writer) for one in requests.refusals}
+    assert sorted((who.pod, is_forgotten) for who, is_forgotten in forgotten.items()) == [
+        ("db-0", False),
+        ("x-0", True),
+    ]
 
 
 def test_refused_reads_of_very_many_users_are_kept_together() -> None:
     requests = flood(*(f"user-{number:02}" for number in range(MAX_LISTED + 2)), number=60)
-    assert len([one for one in requests.refusals if one.is_read]) == MAX_LISTED * 60 + MAX_REFUSALS
-    assert not requests.may_have_forgotten_refusals("user-00")
+    assert len([one for one in requests.refusals if one.is_read]) == MAX_LISTED * 60 + MAX_REFUSALS + MAX_FIRST
+    assert not requests.has_forgotten_of(Writer("user-00", "x-0"))
     assert requests.has_forgotten_since(0, "user-17")

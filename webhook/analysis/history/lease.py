@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
+from webhook.analysis.history.audit_log.kept_refusals import MAX_REFUSALS
+from webhook.analysis.history.audit_log.requests import Requests
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.nameless_renewals import MAX_PAST_RUNS, NamelessRenewals
 from webhook.analysis.history.holders.rival import Rival

@@ -12,6 +12,7 @@ _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-
 
 _OF_REQUESTS: Final = ("write-", "read-")
 """How the checks of findings begin that are about who made requests."""
+_LEAST: Final = "at least "
 _REMOVED: Final = "foreign-release"
 """A finding about what others did to a holder, for which both are named."""
 _DELETED: Final = "lease-deleted"
@@ -71,7 +72,8 @@ def _describe_other_requests(claims: Sequence[Claim], now: int, *, is_cut: bool)
     """
     last = claims[-1]
     count, subject, moment = last.arguments.get("count", 0), _name_subject(last), _describe_moment(last, now)
-    who = " ".join(filter(None, (f"{count or ''}", f"by {subject}" if subject else "")))
+    least = _LEAST if last.message.startswith(_LEAST) else ""  # the number may be a bound, as its message says
+    who = " ".join(filter(None, (f"{least}{count}" if count else "", f"by {subject}" if subject else "")))
     at = moment and f"{'the last one ' if count else ''}{moment}"
     said = ", ".join(filter(None, (who, at)))
     number = f"{'at least ' if is_cut else ''}{len(claims)} more{', the last' if len(claims) > 1 else ''}"

@@ -87,7 +87,7 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
     yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
 
 
-def _describe_reads_after(group: Sequence[Refusal], reads: Sequence[Refusal], now: int) -> str:
+def _describe_reads_after(group: Sequence[Refusal], reads: Sequence[Refusal], least: str, now: int) -> str:
     """Count the reads that were refused alike after writes; of unknown users, those from elsewhere by themselves."""
     addresses = {get_address(one.source) for one in group}
     is_nameless_group = not group[-1].writer.user
@@ -97,12 +97,13 @@ def _describe_reads_after(group: Sequence[Refusal], reads: Sequence[Refusal], no
     if own:
         there = " from there" if beside else ""
         text = (
-            f"; and {format_count(len(own), 'read')}{there} after that, the last one at {format_clock(own[-1].at, now)}"
+            f"; and {least}{format_count(len(own), 'read')}{there} after that, "
+            f"the last one at {format_clock(own[-1].at, now)}"
         )
     if beside:
         named = [format_name(one) for one in dict.fromkeys(get_address(one.source) for one in beside)]
         last = format_clock(beside[-1].at, now)
-        text += f"; and {format_count(len(beside), 'read')} from {join_names(named)}, the last one at {last}"
+        text += f"; and {least}{format_count(len(beside), 'read')} from {join_names(named)}, the last one at {last}"
     return text
 
 
@@ -121,9 +122,10 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     last = group[-1]
     who = _describe_senders(history, group)
     by = _REFUSED_BY.get(last.by) or last.refuser
-    least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
+    forgotten = history.requests.count_forgotten_reads(last.writer.process, last.by)
+    least, number = "at least " if forgotten is None else "", len(group) + (forgotten or 0)
     message = (
-        f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
+        f"{least}{number} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
     )
     message += f": {last.shown_message}" if last.message else ""
     return make_claim(
@@ -137,7 +139,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
         arguments={
             "by": WriteAuthor(last.writer),
             "code": last.code,
-            "count": len(group),
+            "count": number,
             "from": group[0].received,
             "to": last.at,
         },
@@ -148,7 +150,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or last.refuser
     who = _describe_senders(history, group)
-    least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
+    least = "at least " if history.requests.has_forgotten_of(last.writer.process) else ""
     message = (
         f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "
         f"the last one at {format_clock(last.at, now)}"
@@ -158,7 +160,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     reads = [
         one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
     ]
-    message += _describe_reads_after(group, reads, now)
+    message += _describe_reads_after(group, reads, least, now)
     expiry = _describe_early_expiry(history, group)
     message += expiry
     holder = history.latest_tenure

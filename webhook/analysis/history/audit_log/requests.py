@@ -18,9 +18,10 @@ from webhook.analysis.history.audit_log.addresses import Elsewhere, WriteAddress
 from webhook.analysis.history.audit_log.asking_addresses import AskingAddresses
 from webhook.analysis.history.audit_log.grants import Grants
 from webhook.analysis.history.audit_log.heard import Heard
+from webhook.analysis.history.audit_log.kept_refusals import MAX_REFUSALS, KeptRefusals
 from webhook.analysis.history.audit_log.log_spans import LogChanges
 from webhook.analysis.history.audit_log.read_runs import ReadRuns
-from webhook.analysis.history.audit_log.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
+from webhook.analysis.history.audit_log.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal, RefusedBy
 from webhook.analysis.history.audit_log.rewritten import RewrittenFields
 from webhook.analysis.history.audit_log.waiting import Waiting
 from webhook.analysis.history.holders.rival import UNKNOWN_PATIENCE
@@ -31,10 +32,10 @@ from webhook.analysis.inputs.items import FenceReport, InputKind, Observation, W
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import get_instant, normalize
 
-MAX_REFUSALS: Final = 100
 _TRUNCATED: Final = "audit.k8s.io/truncated"
 """An annotation that only API servers write: `plugin/pkg/audit/truncate/truncate.go`."""
 _MAX_ANSWERS: Final = 1000
+_NEVER: Final = 2**62
 
 
 class AnsweredRead(Struct, frozen=True):
@@ -65,10 +66,10 @@ class Requests(Struct):
     """How many requests were answered that it does not exist, since anything was stored; when the first and last."""
     answered: deque[AnsweredRead] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
     """The reads that were answered without delay while it was not renewed."""
-    _refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
-    _conflicts: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    _refusals: KeptRefusals = field(default_factory=KeptRefusals)
+    _conflicts: KeptRefusals = field(default_factory=KeptRefusals)
     """Kept apart: who shares an identity conflicts every few seconds, and that must not displace what was refused."""
-    _reads: dict[str, deque[Refusal]] = field(default_factory=dict)
+    _reads: dict[str, KeptRefusals] = field(default_factory=dict)
     """Reads that were refused or failed, by user that never held it; under "" of users without a name, and of more.
 
     Anyone may ask: who has no right to must not displace what holders were refused.
@@ -97,7 +98,7 @@ class Requests(Struct):
 
     @property
     def refusals(self) -> list[Refusal]:
-        """Requests that were refused or failed, or were answered late, the latest, in order."""
+        """Requests that were refused or failed, or were answered late: the latest, and first ones, in order."""
         kept = (self._refusals, self._conflicts, *self._reads.values())
         return sorted(chain.from_iterable(kept), key=attrgetter("at"))
 
@@ -111,14 +112,20 @@ class Requests(Struct):
         Reads by users that never held it count only if they are by one of `users`; "" for those without a name.
         """
         found = (self._refusals, self._conflicts, *map(self._find_reads_of, users))
-        return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in found)
+        return any(one.has_forgotten_between(at, _NEVER) for one in found)
 
-    def may_have_forgotten_refusals(self, user: str) -> bool:
-        """Return whether more of a user's may have been refused or failed than are remembered, without conflicts."""
-        return any(len(kept) == MAX_REFUSALS for kept in (self._refusals, self._find_reads_of(user)))
+    def has_forgotten_of(self, who: Writer, start: int = 0, end: int = _NEVER) -> bool:
+        """Return whether some of a process, or of unknown users, between two instants are remembered no longer."""
+        found = (self._refusals, self._conflicts, self._find_reads_of(who.user), self._find_reads_of(""))
+        return any(one.has_forgotten_between(start, end, who) for one in found)
 
-    def _find_reads_of(self, user: str) -> Sequence[Refusal]:
-        return self._reads.get(user, self._reads.get("", deque()))
+    def count_forgotten_reads(self, who: Writer, by: RefusedBy) -> int | None:
+        """Return how many denied reads by a process are remembered no longer; None if that is not known."""
+        found = [one.count_forgotten_reads(who, by) for one in (self._refusals, self._find_reads_of(who.user))]
+        return None if None in found else sum(one or 0 for one in found)
+
+    def _find_reads_of(self, user: str) -> KeptRefusals:
+        return self._reads.get(user) or self._reads.get("") or KeptRefusals()
 
     @property
     def may_have_forgotten_fenced(self) -> bool:
@@ -169,7 +176,7 @@ class Requests(Struct):
         """Remember a read that was refused or failed, of a user that never held it."""
         user = refusal.writer.user
         key = user if user in self._reads or len(self._reads) < MAX_LISTED else ""
-        self._reads.setdefault(key, deque(maxlen=MAX_REFUSALS)).append(refusal)
+        self._reads.setdefault(key, KeptRefusals()).append(refusal)
 
     def take_read(self, seen: Observation, renewals: Renewals, tenures: Iterable[Tenure]) -> None:
         """Remember a read; a client that reads before it writes has its refusals and failures there.

@@ -57,8 +57,7 @@ class SilenceEvidence:
     def hidden(self) -> tuple[Cause, ...]:
         """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
         bounds = self.histories.bounds
-        has_forgotten = self.history.requests.has_forgotten_since(self.start, "")
-        is_short = has_forgotten or self.histories.lacks_requests(self.history) or self.ended_log is not None
+        is_short = self._has_forgotten or self.histories.lacks_requests(self.history) or self.ended_log is not None
         is_whole = not (is_short or bounds.has_hole(self.start, self.end))
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
 
@@ -96,7 +95,15 @@ class SilenceEvidence:
     @property
     def least(self) -> str:
         """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
-        return "at least " if self.history.requests.has_forgotten_since(self.start, "") else ""
+        return "at least " if self._has_forgotten else ""
+
+    @cached_property
+    def _has_forgotten(self) -> bool:
+        """Whether some answers of that time may be remembered no longer: to the holder, if only one process may be."""
+        requests, own = self.history.requests, self._own_pod
+        if self.tenure is None or own is None or not own.pod or self.tenure.processes.others:
+            return requests.has_forgotten_since(self.start, "")
+        return requests.has_forgotten_of(own, self.start, self.end)
 
     @cached_property
     def other_leases(self) -> OtherLeases:

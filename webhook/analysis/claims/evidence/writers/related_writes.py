@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -83,8 +84,8 @@ _EVICTS: Final = ":NoExecute"
 _MAX_DELAY_OF_TAINT: Final = SECOND
 """The node controller follows the write of a Node by someone else within this time."""
 _NEVER: Final = 2**62
-_Run = tuple[int | None, int]
-"""When the first and the last refusal of a run came; None if the first may be forgotten."""
+_Run = tuple[int | None, int | None]
+"""When the first and the last refusal of a run came; None if that one may be forgotten."""
 _Silence = tuple[int, int, Tenure | None]
 """From when to when a holder, if it is known which one, did not renew."""
 _WITHOUT_PARAMETERS: Final = "no params found"
@@ -426,18 +427,29 @@ def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
 
 
 def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[_Run]:
-    """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
+    """Yield when the first and the last one of each run of refusals came; None if that one may be forgotten."""
     for who, first, last in _find_known_runs(history, is_like):
-        yield None if history.requests.has_forgotten_since(first - _NEAR, who.user) else first, last
+        has_lost = partial(history.requests.has_forgotten_of, who)
+        yield None if has_lost(first - _NEAR, first) else first, None if has_lost(last, last + _NEAR) else last
 
 
 def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[Writer, int, int]]:
-    """Yield whose each run of refusals is that are remembered, and when the first and the last one of it came."""
+    """Yield whose each run of refusals is that are remembered, and when the first and the last one of it came.
+
+    Where some of the same process are forgotten, nothing shows that it ended.
+    """
     times: dict[Writer, list[int]] = {}
     for refusal in filter(is_like, history.requests.refusals):
         times.setdefault(refusal.writer.process, []).append(refusal.at)
     for who, found in times.items():
-        yield from ((who, run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at))
+        runs = [(run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at)]
+        first, last = runs[0]
+        for start, end in runs[1:]:
+            if not history.requests.has_forgotten_of(who, last, start):
+                yield who, first, last
+                first = start
+            last = end
+        yield who, first, last
 
 
 def _may_explain(write: RelatedWrite, runs: Iterable[_Run]) -> bool:
@@ -449,7 +461,7 @@ def _may_explain(write: RelatedWrite, runs: Iterable[_Run]) -> bool:
     may_end = write.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(write.verb, ())
     return any(
         (may_cause and first is not None and first - _NEAR <= write.at <= first)
-        or (may_end and last <= write.at <= last + _NEAR)
+        or (may_end and last is not None and last <= write.at <= last + _NEAR)
         for first, last in runs
     )
 

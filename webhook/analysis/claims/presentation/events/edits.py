@@ -15,7 +15,7 @@ from webhook.analysis.claims.handover_clauses import (
 )
 from webhook.analysis.claims.presentation.events.event import Event, get_time
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
+from webhook.analysis.history.audit_log.kept_refusals import MAX_REFUSALS
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover
 from webhook.analysis.history.lease import LeaseHistory

@@ -1,6 +1,7 @@
 """What became of the writes to a lease that stored no renewal: refused, slow, in conflict."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from webhook.analysis.claims.account import Account
@@ -13,8 +14,8 @@ from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.presentation.events.event import Event, group_by_tenure
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.kept_refusals import MAX_REFUSALS
 from webhook.analysis.history.audit_log.refusal import Refusal
-from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
@@ -125,9 +126,10 @@ def list_conflicts(account: Account) -> Iterator[Event]:
             held = _OWN_IN_PARTIAL_LOG if account.is_partial else _OWN
             held = held.format("pod" if first.writer.pod else "user")
             held = _describe_repeats(several) or held
-        is_cut = history.requests.has_forgotten_since(tenure.since)
+        has_lost = partial(history.requests.has_forgotten_of, first.writer.process, tenure.since)
+        is_cut = has_lost()
         number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
-        until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
+        until = f"{' from then or earlier' if has_lost(first.at) else ''} until {format_clock(last, history.moment)}"
         yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
 
 
@@ -171,8 +173,9 @@ def list_refused_writes(history: LeaseHistory) -> Iterator[Event]:
         length = several[-1].at - several[0].at  # the line has the time of the first answer
         within = f" within {format_length(length)}" if len(several) > 1 and length >= SECOND else ""
         tenure = history.find_tenure_at(several[0].at)
-        is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
+        has_lost = partial(history.requests.has_forgotten_of, several[0].writer.process, tenure.since if tenure else 0)
+        is_cut = has_lost()
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
-        earlier = ", then or earlier" if is_cut else ""
+        earlier = ", then or earlier" if has_lost(several[0].at) else ""
         where = f"{within}{name_logs(history, several)}{earlier}"
         yield several[0].at, f"{number} by {who} {what} with {answer}{where}{describe_stored(several)}"
