@@ -190,7 +190,7 @@ def test_reads_that_were_refused_beside_writes_are_counted_to_the_last_one() -> 
     server.elector("db-0", "shop/db").lead(20)
     output = explain(server)
     assert "8 writes answered with 403, the last one: leases.coordination.k8s.io" in output
-    assert "; 8 reads until 11:07:17Z likewise" in output
+    assert "; 8 reads likewise, all from 11:07:03Z until 11:07:17Z" in output
 
 
 def test_reads_of_a_user_without_pods_are_those_of_a_user() -> None:
@@ -202,7 +202,7 @@ def test_reads_of_a_user_without_pods_are_those_of_a_user() -> None:
         for verb in ("update", "get"):
             admin.fail(403, FORBIDDEN.replace(USER, "admin").format(verb), verb=verb)
     admin.lead(20)
-    assert "; 8 reads by admin until 11:07:16Z likewise" in explain(server)
+    assert "; 8 reads by admin likewise, all from 11:07:02Z until 11:07:16Z" in explain(server)
 
 
 BY_DEBUG = "RBAC: allowed by {} of {} to {}"

@@ -36,6 +36,7 @@ from webhook.text.quoting import quote
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 _FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
 _VERBS_TO_LEAD: Final = ("get", "list", "watch", "create", "update", "patch")
+_VERBS_TO_WRITE: Final = frozenset({"create", "update", "patch"})
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
@@ -309,8 +310,10 @@ def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str
         did = f"{who} {foreign.did} at {format_clock(foreign.at, now)}, and lacked the {rights} to {shown} the lease"
         sentence = f"{did} later: leave it so unless it is meant to lead, and find out who uses that account."
         sentence += describe_revocation(history, refusal.writer)
-    sentence += f" To see whether it may {shown} the lease now:"
-    commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in verbs]
+    # Who reads first does not try to write what it may not read; to lead, it has to write.
+    needed = verbs if _VERBS_TO_WRITE.intersection(verbs) else [*verbs, "update"]
+    sentence += f" To see whether it may {join_with_and(needed)} the lease now:"
+    commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in needed]
     return Advice(sentence, "; ".join(commands))
 
 

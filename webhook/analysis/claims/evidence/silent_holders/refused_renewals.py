@@ -59,11 +59,12 @@ def diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     cause = _describe_refusal([*refused, *like_last], beside, evidence.least)
     if reads and not last.is_read:
         # Who may not read the lease does not try to write it, and is not heard otherwise.
-        until = format_clock(max(one.at for one in reads), evidence.end)
+        times = [one.at for one in (*refused, *reads)]
+        first, until = (format_clock(pick(times), evidence.end) for pick in (min, max))
         who = reads[-1].writer
         by = "" if who.pod or who.uid else describe_by_writer(who)  # several processes may ask as one user
-        also = f"{cause.evidence}; {evidence.least}{_count_requests(reads)}{by} until {until} likewise"
-        cause = replace(cause, evidence=also)
+        also = f"{evidence.least}{_count_requests(reads)}{by} likewise, all from {first} until {until}"
+        cause = replace(cause, evidence=f"{cause.evidence}; {also}")
     if not evidence.was_refused_before(last):
         return cause
     # So refused, it could renew then: these may be other writes of its pod, which the lease does not need.
