@@ -40,7 +40,7 @@ def test_a_lease_that_paused_at_the_same_time_does_not_speak_against_the_holder(
     ("paused", "expected"),
     [
         (("mail", "cart"), "2 of 3 other leases paused at the same time"),
-        (("mail",), "3 other leases were renewed meanwhile, 1 of them after up to "),
+        (("mail",), "3 other leases were renewed meanwhile, 1 of them (shop/mail) after up to "),
         ((), "3 other leases were renewed on time"),
     ],
     ids=["most", "few", "none"],
@@ -69,5 +69,19 @@ def test_a_lease_that_paused_is_not_named_as_one_that_was_not_late(pause: float)
     together(20, *late, punctual)
     output = text(account(follow_watch(server), server.now))
     assert "3 of the 4 other leases due at least twice were late at the same time (shop/" in output
-    assert ("and 1 more), and shop/tax was not." in output) is not pause
+    assert ("and 1 more), and shop/tax was not." in output) is not bool(pause)
     assert ("and 1 more)." in output) is bool(pause)
+
+
+def test_the_lease_of_its_node_is_not_said_to_be_the_one_that_paused() -> None:
+    server = FakeServer(nodes={"db-0": "n1", "db-1": "n1"})
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    kubelet = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", pod="", duration=40)
+    together(40, db, mail, cart, kubelet)
+    together(8, cart, kubelet)
+    together(14, mail, cart, kubelet)
+    server.elector("db-1", "shop/db").lead(10)
+    said = text(account(follow_log(server), server.now))
+    assert (
+        "renewed meanwhile, 1 of them (shop/mail) after up to 10 s without a renewal; the lease of its node was" in said
+    )

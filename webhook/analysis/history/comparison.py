@@ -119,15 +119,16 @@ def compare_renewals(
     on_time = [other for other in renewed if not _was_hindered(other, start, end)]
     undecided = [other for other, is_late in zip(others, were_late, strict=True) if is_late is None]
     paces = [pace for other in undecided if (pace := other.renewals.find_sure_pace(start, end)) is not None]
-    silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
+    paused = [(other, silence) for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
     return OtherLeases(
         late=len(late),
         repeated=_count_repeated((history, *late), start),
         on_time=len(on_time),
         is_sample=is_sample,
         is_one_node=is_one_node,
-        paused=len(silences),
-        silent_for=max(silences, default=0),
+        paused=len(paused),
+        silent_for=max((silence for _, silence in paused), default=0),
+        named_paused=_name_some([other for other, _ in paused]),
         named_late=_name_some(late),
         named_on_time=_name_some(on_time),
         named_back=_name_some(back),

@@ -482,6 +482,8 @@ class OtherLeases(Struct, frozen=True):
     is_one_node: bool = False
     paused: int = 0
     silent_for: int = 0
+    named_paused: tuple[tuple[str, str], ...] = ()
+    """A few of these, by namespace and name."""
     repeated: int = 0
     """How many were late without another holder: one process that ends leaves all of its leases."""
     named_late: tuple[tuple[str, str], ...] = ()

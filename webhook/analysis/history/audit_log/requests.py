@@ -4,7 +4,7 @@ In: each observation of the log. Out: what a reader may count; it changes nothin
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from operator import attrgetter

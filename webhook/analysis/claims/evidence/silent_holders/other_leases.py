@@ -152,7 +152,8 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
 
 def _describe_renewed_node(compared: OtherLeases) -> str:
     """Say that the lease of a holder's node was renewed, as the end of a clause about those that were on time."""
-    if compared.late:
+    is_any_paused = 0 < compared.paused < compared.on_time  # of which the node's need not be one
+    if compared.late or is_any_paused:
         return "; the lease of its node was renewed"
     if not compared.has_own_node:
         return ", and so was that of its node"
@@ -293,11 +294,18 @@ def describe_punctual(compared: OtherLeases) -> str:
         others = f"{compared.on_time} of {number} other leases {_COMPARED} {verb}"
         late = _describe_those_late(compared)
     if compared.paused:
-        which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
+        which = "" if compared.paused == compared.on_time else f"{_name_paused(compared)} "
         pause = format_length(compared.silent_for)
         return f"{others} renewed meanwhile, {which}after up to {pause} without a renewal{late}"
     alike = f", {compared.held_alike} of them under the same holder" if compared.held_alike else ""
     return f"{others} renewed on time{alike}{late}"
+
+
+def _name_paused(compared: OtherLeases) -> str:
+    """Say which of the leases that were on time missed renewals first, as a subject; of many, only how many."""
+    number = compared.paused
+    names = f" ({format_leases(compared.named_paused, number)})" if number == len(compared.named_paused) else ""
+    return f"{number} of them{names}"
 
 
 def _describe_those_late(compared: OtherLeases) -> str:
