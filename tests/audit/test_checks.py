@@ -270,13 +270,18 @@ def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
 
 @pytest.mark.parametrize(
     ("holder", "pod"),
-    [("checkout-7d4b9c-x2x8p_8c1", "checkout-7d4b9c-x2x8p"), ("laptop-7.local_8c1", "POD"), ("ops", "POD")],
-    ids=["a pod", "a machine", "a person"],
+    [
+        ("checkout-7d4b9c-x2x8p_8c1", "checkout-7d4b9c-x2x8p --previous || kubectl -n shop logs deploy/checkout"),
+        ("checkout-0_8c1", "checkout-0 --previous"),
+        ("laptop-7.local_8c1", "POD --previous"),
+        ("ops", "POD --previous"),
+    ],
+    ids=["a pod of a Deployment", "another pod", "a machine", "a person"],
 )
 def test_only_a_likely_pod_has_logs_to_look_at(holder: str, pod: str) -> None:
     document = make_lease(SLOW, put("spec.holderIdentity", holder))
     (finding,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
-    assert finding.fix.endswith(f"kubectl -n shop logs {pod} --previous")
+    assert finding.fix.endswith(f"kubectl -n shop logs {pod}")
 
 
 def test_missing_stamps_are_no_finding_if_no_lease_has_managed_fields() -> None:

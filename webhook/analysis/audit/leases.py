@@ -68,7 +68,7 @@ _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
 _STALLED: Final = 30 * SECOND
 """An API server names a holder within seconds after the last one's lease has expired, unless something keeps it."""
-_POD_OF_DEPLOYMENT: Final = re.compile(rf"[a-z0-9.-]+-{GENERATED}{{6,10}}-{GENERATED}{{5}}")
+_POD_OF_DEPLOYMENT: Final = re.compile(rf"([a-z0-9.-]+)-{GENERATED}{{6,10}}-{GENERATED}{{5}}")
 
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, OF_API_SERVERS, "unknown", ""})
 
@@ -268,10 +268,22 @@ def _report_silence(subject: Subject, holder: str, seen: str) -> ReportFinding:
     message = f"{holder} holds the lease and no longer renews it; {seen}"
     if not status.from_stamps:
         message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-    # The log of a container that has ended would be of another one, if this one runs on.
-    logs = f"{{kubectl}} logs {guess_named_pod(status.holder) or 'POD'}{'' if subject.runs_on else ' --previous'}"
-    found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {logs}")
+    found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {_make_command_for_logs(subject)}")
     return found if status.from_stamps else replace(found, how="writer-clock")
+
+
+def _make_command_for_logs(subject: Subject) -> str:
+    """Return the command that shows the log of a holder's pod; if that is gone, of one of the Deployment's that runs.
+
+    If the pod runs on, the log of a container that has ended would be of another one.
+    """
+    pod = guess_named_pod(subject.status.holder)
+    logs = f"{{kubectl}} logs {pod or 'POD'}"
+    if subject.runs_on:
+        return logs
+    found = _POD_OF_DEPLOYMENT.fullmatch(pod)
+    of_others = f" || {{kubectl}} logs deploy/{found[1]}" if found is not None else ""
+    return f"{logs} --previous{of_others}"
 
 
 def _is_surely_over(subject: Subject) -> bool:

@@ -35,7 +35,9 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.elections.unserved_candidates import UnservedCandidates
 from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.inputs.items import Writer
 from webhook.text.commands import make_kubectl_prefix
 
 _EXPLAINED: Final = frozenset(
@@ -159,6 +161,8 @@ def _advise_on_askers(account: Account) -> Advice | None:
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
         return Advice(sentence, make_command_for_pods(account.history, pod), pod.names)
     who, asking = found.asking[0]
+    if (denied := _find_denied(account.history, who)) is not None and asking.code == denied.code:
+        return advise_after_refusal(account.history, denied, account.now)
     if not who.pod or asking.code >= 400 or account.election.is_coordinated:
         return None
     if found.restarted is not None:
@@ -166,6 +170,15 @@ def _advise_on_askers(account: Account) -> Advice | None:
     asks = "reads it" if found.mere_readers else "asks for it"
     sentence = f"See why pod {format_name(who.pod)}, which {asks}, does not take it:"
     return advise_on_log_of_writer(sentence, account.history.namespace, who, "")
+
+
+def _find_denied(history: LeaseHistory, who: Writer) -> Refusal | None:
+    """Return the latest request of a pod for a lease that an API server did not want; None if there is none."""
+    holders = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+    if not who.pod or who.user not in holders:
+        return None  # what a stranger may not do keeps the lease from no replica
+    own = (one for one in reversed(history.requests.refusals) if who.is_same(one.writer))
+    return next((one for one in own if one.is_denied), None)
 
 
 def _advise_on_restarts(found: RestartedAsker, pod: Pod) -> Advice:
