@@ -124,7 +124,7 @@ def test_the_names_of_holders_say_nothing_of_two_users() -> None:
 @pytest.mark.parametrize(
     ("retry", "has_followed", "words"),
     [
-        (5, True, "typically every 5 s by the present holder, every 2 s by all its holders; longest gap"),
+        (5, True, "typically every 5 s by the present holder, every 2 s by the one before; longest gap"),
         (2, True, "typically every 2 s; longest gap"),
         (5, False, "typically every 2 s; longest gap"),
     ],

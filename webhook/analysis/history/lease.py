@@ -22,7 +22,7 @@ from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, doubt_release, find_status
 from webhook.analysis.history.marks import MAX_MARKS, LabelChange, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
-from webhook.analysis.history.renewals import Renewals, Silence, TwoRhythms, estimate_deadline
+from webhook.analysis.history.renewals import FormerRhythm, Renewals, Silence, TwoRhythms, estimate_deadline
 from webhook.analysis.history.serving_addresses import ServingAddresses
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
 from webhook.analysis.history.visibility.clock_steps import ClockSteps
@@ -252,7 +252,7 @@ class LeaseHistory(Struct):
         ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
         return [one for one in ended if one.length >= estimate_deadline(one.duration)]
 
-    def find_tenure_of_silence(self, silence: Silence | TwoRhythms) -> Tenure | None:
+    def find_tenure_of_silence(self, silence: Silence | TwoRhythms | FormerRhythm) -> Tenure | None:
         """Return the tenure to which a time belongs; None if that was dropped because there were too many."""
         number = silence.tenure_number - 1 - (self.renewals.tenure_count - len(self.tenures))
         return self.tenures[number] if number >= 0 else None

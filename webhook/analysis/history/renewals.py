@@ -94,6 +94,14 @@ class TwoRhythms(Struct, frozen=True):
     """In which tenure they ended, counted from 1."""
 
 
+class FormerRhythm(Struct, frozen=True):
+    """How often a holder before the present one renewed: the median of its latest intervals, in microseconds."""
+
+    tenure_number: int
+    """Which tenure it was, counted from 1."""
+    usual: int
+
+
 class Renewals(Struct):
     """The renewals of one lease, as they go by."""
 
@@ -104,6 +112,7 @@ class Renewals(Struct):
     latest: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
     of_holder: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
     """The latest intervals of the present holder alone: another program may renew in another rhythm."""
+    former: deque[FormerRhythm] = field(default_factory=partial(deque, (), _KEPT))
     silences: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     lost: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     """Before another holder took it because it had expired."""
@@ -254,6 +263,8 @@ class Renewals(Struct):
         """Restart at the first renewal of a new holder; `is_claimed` is as in `restart`."""
         if (slow := self._find_slow_holder()) is not None:
             self._slow.append(slow)
+        if (usual := self.usual_of_holder) is not None:
+            self.former.append(FormerRhythm(self.tenure_count, usual))
         self.tenure_count += 1
         self.of_holder.clear()
         self._holder_since, self._usual_count, self._silence_count = at, 0, 0
@@ -272,6 +283,7 @@ class Renewals(Struct):
     def rejoin_holder(self, since: int) -> None:
         """Take back that a new holder began at a time: the previous holder had not stopped."""
         self.tenure_count -= 1
+        self.former = deque((one for one in self.former if one.tenure_number < self.tenure_count), _KEPT)
         for kept in (self.silences, self._early):
             found = [replace(one, tenure_number=min(one.tenure_number, self.tenure_count)) for one in kept]
             kept.clear()

@@ -31,6 +31,7 @@ from webhook.analysis.claims.evidence.writers.nameless_renewals import (
     advise_on_nameless_renewals,
     find_nameless_renewals,
 )
+from webhook.analysis.claims.findings.two_workloads import find_two_workloads
 from webhook.analysis.claims.handovers import (
     is_used_as_lock,
 )
@@ -163,6 +164,8 @@ def _advise_when_overdue(account: Account, status: LeaseStatus) -> Advice:
     """Return what to do if the last renewal is longer ago than most: time after the input's end says nothing."""
     history = account.history
     if account.is_renewed_until_input_ends:
+        if (two := find_two_workloads(account)) is not None:
+            return two.advise(history.namespace)
         ended = format_clock(account.coverage.ended, account.now)
         sentence = (
             f"The input ends at {ended}: until then it was renewed as usual, and what followed is not shown. "

@@ -1,6 +1,6 @@
 """The known facts about a lease, as lines of text with labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -13,8 +13,11 @@ from webhook.analysis.claims.evidence.coordination.creations import find_creatio
 from webhook.analysis.claims.evidence.silent_holders.cause_sentences import describe_cause
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
+from webhook.analysis.claims.findings.two_workloads import find_changed_rhythm
+from webhook.analysis.claims.findings.waiting_accounts import find_waiting_accounts, find_waiting_former_accounts
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
 from webhook.analysis.claims.words import (
+    describe_user,
     describe_writer,
     format_age,
     format_bound,
@@ -31,7 +34,6 @@ from webhook.kubernetes.times import SECOND, format_length, get_readable_instant
 from webhook.text.commands import quote_name
 
 MAX_WAITING: Final = 4
-_MIN_READS: Final = 3
 _MIN_SILENCE: Final = 5 * SECOND
 """Who reads each second may be late by more than two of them."""
 
@@ -70,7 +72,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_told |= not verbose and account.cause is not None and _is_stalled_as_asked(account, account.cause)
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause, format_name(account.holder) if account.holder else ""))
-    yield from _list_askers(account)
+    yield from _list_askers(account, verbose=verbose)
     if together:
         yield Line("Together", together)
     yield from _list_further(account)
@@ -104,8 +106,10 @@ def _list_further(account: Account) -> Iterator[Line]:
         yield Line("Newer lease", around.newer.describe(account.now))
 
 
-def _list_askers(account: Account) -> Iterator[Line]:
-    """Yield who asks for a lease besides the replicas of its holder."""
+def _list_askers(account: Account, *, verbose: bool) -> Iterator[Line]:
+    """Yield who asks for a lease besides the replicas of its holder; with `verbose` another line has who held it."""
+    former = () if verbose or account.election.is_coordinated else find_waiting_former_accounts(account)
+    yield from (Line("Also asks", one.describe()) for one in former)
     if others := find_other_askers(account):
         yield Line("Also asks", others.describe())
     for waiting in find_waiting_pods(account):
@@ -224,23 +228,51 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         by = "" if account.is_nameless else f" by the same {whose}"
         own, rhythm = account.history.renewals.usual_of_holder, f"every {usually}"
         is_one_of_several = account.tenure is not None and len(account.history.tenures) > 1
-        if own is not None and is_one_of_several and account.history.renewals.has_holder_of_other_rhythm:
+        if own is not None and (former := find_changed_rhythm(account.history)) is not None:
+            before = format_length(former.usual)
+            rhythm = f"every {format_length(own)} by the present {whose}, every {before} by the one before"
+        elif own is not None and is_one_of_several and account.history.renewals.has_holder_of_other_rhythm:
             rhythm = f"every {format_length(own)} by the present {whose}, every {usually} by all its {whose}s"
         yield Line(label, f"typically {rhythm}; longest gap between two{by}: {longest}")
-    found = list(_list_waiting(account))
-    waiting = [format_name(reader) for reader, run in found if not _is_over(account, run)]
+    yield from _list_waiting(account)
+
+
+def _list_waiting(account: Account) -> Iterator[Line]:
+    """Yield which other pods read the lease again and again while the present holder had it, or did until it had it.
+
+    The reads of some do not show how often they ask.
+    """
+    find_run = account.history.requests.read_runs.find_of_pod
+    by_user = find_waiting_accounts(account)
+    found = {user: [(pod, find_run(pod)) for pod in pods] for user, pods in by_user.items()}
+    waiting = {user: [pod for pod, run in pods if not _is_over(account, run)] for user, pods in found.items()}
+    waiting = {user: pods for user, pods in waiting.items() if pods}
     if waiting:
-        more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
-        read = "reads" if len(waiting) == 1 else "read"
+        read = "reads" if sum(map(len, waiting.values())) == 1 else "read"
         # Where an API server chooses among candidates, who reads the lease need not be one that it can choose.
         label = "Readers" if account.election.is_coordinated else "Waiting"
-        yield Line(label, f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
+        own = account.tenure.processes.own if account.tenure is not None else None
+        are_named = len(waiting) > 1 or own is None or own.user not in waiting
+        named = (
+            f"{_name_pods(pods)}{f' of {describe_user(Writer(user))}' if are_named else ''}"
+            for user, pods in waiting.items()
+        )
+        yield Line(label, f"{'; '.join(named)} ({read} the lease again and again)")
     waited = [
-        f"{format_name(reader)} ({_describe_run(account, run)})" for reader, run in found if _is_over(account, run)
+        f"{format_name(reader)} ({_describe_run(account, run)})"
+        for pods in found.values()
+        for reader, run in pods
+        if _is_over(account, run)
     ]
     if waited:
         more = f" and {len(waited) - MAX_WAITING} more" if len(waited) > MAX_WAITING else ""
         yield Line("Waited", f"{', '.join(waited[:MAX_WAITING])}{more}")
+
+
+def _name_pods(pods: Sequence[str]) -> str:
+    """Name a few pods, and how many more there are."""
+    more = f" and {len(pods) - MAX_WAITING} more" if len(pods) > MAX_WAITING else ""
+    return f"{', '.join(map(format_name, pods[:MAX_WAITING]))}{more}"
 
 
 def _is_over(account: Account, run: ReadRun | None) -> bool:
@@ -297,26 +329,6 @@ def _list_unverified(account: Account, *, verbose: bool) -> Iterator[Line]:
             at = format_name(written) if written else "an unknown time"
             said = f"{describe_writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
             yield Line("Stamp says", f"{said} ({why})")
-
-
-def _list_waiting(account: Account) -> Iterator[tuple[str, ReadRun | None]]:
-    """Yield which other pods read the lease again and again while the present holder had it, with their latest reads.
-
-    The reads are None if they do not show how often it asks.
-    """
-    tenure = account.tenure
-    if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
-        return
-    # Whose LeaseCandidate is refused is not in the election, whatever it reads.
-    refused = {one.writer.pod for one in account.election.refused_candidates}
-    for reader, (number, at) in account.history.requests.readers.items():
-        is_still = account.now - at < (tenure.duration or 0) * SECOND
-        is_peer = (
-            reader in account.history.requests.accounts.get(tenure.processes.own.user, ())
-            and reader not in tenure.processes.pods
-        )
-        if reader not in refused and is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
-            yield reader, account.history.requests.read_runs.find_of_pod(reader)
 
 
 def _format_since(account: Account) -> str:

@@ -29,6 +29,7 @@ from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.findings.two_servers import find_two_servers
+from webhook.analysis.claims.findings.two_workloads import find_two_workloads
 from webhook.analysis.claims.handovers import (
     FrequentChanges,
     find_frequent_changes,
@@ -164,7 +165,8 @@ def _advise_on_users(account: Account) -> Advice | None:
     if (others := find_other_askers(account)) is not None:
         pods = make_command_for_nodes_of_pods(history.namespace)
         return Advice(f"It is held and renewed. {others.advise()}", pods)
-    return None
+    two = find_two_workloads(account)
+    return two.advise(history.namespace) if two is not None else None
 
 
 def _find_changed_user(account: Account) -> ChangedUser | None:
