@@ -67,3 +67,20 @@ def test_what_need_not_be_two_programs_is_no_hint(server: FakeServer) -> None:
 def test_what_a_log_shows_of_who_wrote_says_more_than_names() -> None:
     server = lead_in_turn()
     assert "two Deployments" not in advise(account(follow_log(server), server.now))
+
+
+def test_a_holder_that_had_trouble_before_it_stopped_has_no_rhythm_of_its_own() -> None:
+    server = FakeServer()
+    first = server.elector("db-6f7d9c4d7f-x2x8p", "shop/db")
+    first.identity = DB
+    first.lead(40)
+    for seconds in (4, 5, 7, 3, 5, 8, 4, 6, 3, 7):
+        server.wait(seconds)
+        first.renew()
+    server.wait(16)
+    after = server.elector(CANARY.partition("_")[0], "shop/db")
+    after.identity = CANARY
+    after.lead(40)
+    histories = follow_watch(server)
+    assert "by the one before" not in text(account(histories, server.now))
+    assert "two Deployments" not in advise(account(histories, server.now))

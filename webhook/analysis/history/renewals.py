@@ -16,7 +16,13 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.slow_tenures import MIN_INTERVALS, SlowTenure, find_longest_usual, find_slow_tenure
+from webhook.analysis.history.slow_tenures import (
+    MIN_INTERVALS,
+    SlowTenure,
+    find_longest_usual,
+    find_slow_tenure,
+    is_steady,
+)
 from webhook.analysis.inputs.items import MILLISECOND, CountedRenewals
 from webhook.kubernetes.times import SECOND
 
@@ -263,7 +269,7 @@ class Renewals(Struct):
         """Restart at the first renewal of a new holder; `is_claimed` is as in `restart`."""
         if (slow := self._find_slow_holder()) is not None:
             self._slow.append(slow)
-        if (usual := self.usual_of_holder) is not None:
+        if (usual := self.usual_of_holder) is not None and is_steady(self.of_holder, usual):
             self.former.append(FormerRhythm(self.tenure_count, usual))
         self.tenure_count += 1
         self.of_holder.clear()

@@ -46,6 +46,12 @@ def find_longest_usual(usual: int) -> int:
     return usual * 3 // 2 + SECOND
 
 
+def is_steady(intervals: Sequence[int], pace: int) -> bool:
+    """Return whether nearly all intervals are about as long as their median: who has trouble renews at odd times."""
+    alike = sum(1 for one in intervals if 4 * pace <= 5 * one and 4 * one <= 5 * pace)
+    return _MOST * (len(intervals) - alike) <= len(intervals)
+
+
 def find_slow_tenure(
     number: int, times: tuple[int, int], intervals: Sequence[int], longest_usual: int
 ) -> SlowTenure | None:
@@ -54,8 +60,7 @@ def find_slow_tenure(
     Of few intervals it is not known whether they are: one of them may be a time in which renewals were missing.
     """
     pace = sorted(intervals)[len(intervals) // 2]
-    alike = sum(1 for one in intervals if 4 * pace <= 5 * one and 4 * one <= 5 * pace)
     is_pace_known = len(intervals) >= MIN_INTERVALS
-    if pace <= longest_usual or (is_pace_known and _MOST * (len(intervals) - alike) > len(intervals)):
+    if pace <= longest_usual or (is_pace_known and not is_steady(intervals, pace)):
         return None
     return SlowTenure(number, times[0], times[1] + pace, pace, is_pace_known)
