@@ -214,6 +214,9 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         refused_holder=None if refused is None else refused.spec.holder_identity or "",
         refused_renew_time=(refused.spec.renew_time or "") if refused is not None else "",
         asked_lease=_find_asked_lease(event, kind),
+        asked_manager=truncate("".join(event.query.get("fieldManager", ())[:1]), MAX_NAME)
+        if act is Act.CREATED
+        else "",
         writer=event.writer,
         answer=Answer(
             event.response_status.code,

@@ -277,6 +277,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The path of the log that has the request, if `place` is that of a watch."""
     asked_lease: str = ""
     """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
+    asked_manager: str = ""
+    """The field manager for which a creation asked, which clients choose; "" if a log does not show it."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
     sent_patch: SentPatch | None = None
@@ -497,6 +499,8 @@ class PodAct(StrEnum):
     """It changed what a running pod may use, as a vertical autoscaler does; `message` is what limits it set."""
     IMAGE_SET = "image-set"
     """It set the image of a container of a running pod, which its kubelet then restarts; `message` says which."""
+    JOB_STATUS = "job-status"
+    """The job controller wrote the status of the Job that is named, as when a pod of it starts or ends."""
 
 
 class ContainerEnd(Struct, frozen=True, gc=False):

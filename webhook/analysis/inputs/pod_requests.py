@@ -20,9 +20,13 @@ from webhook.text.quoting import truncate, truncate_middle
 if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
 
-_POD: Final = re.compile(rb'"resource":\s*+"pods"')
+_POD: Final = re.compile(rb'"resource":\s*+"(?:pods|jobs)"')
 _ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec|resize)"')
 """What the few requests about pods have that say something; in many logs most requests are about pods."""
+_JOB_CONTROLLERS: Final = frozenset(
+    {"system:serviceaccount:kube-system:job-controller", "system:kube-controller-manager"}
+)
+"""The users of the job controller: with the credentials of its own account, as by default, or without."""
 _PATCH: Final = re.compile(rb'"verb":\s*+"patch"')
 _MAX_MESSAGE: Final = 200
 _ABSENT: Final = HTTPStatus.NOT_FOUND
@@ -123,6 +127,8 @@ def may_be_pod_request(line: bytes) -> bool:
 def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
     """Return what a request says of a pod; None if it is about something else, or if it changed nothing."""
     reference, at, code = event.object_ref, event.answered_at, event.response_status.code
+    if reference.resource == "jobs":
+        return _interpret_job_status(event)
     act = _ACTS.get((event.verb, reference.subresource))
     if reference.resource != "pods" or reference.api_group or act is None or at is None or "dryRun" in event.query:
         return None
@@ -152,6 +158,17 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         message=truncate_middle(message),
         status=_find_status(bytes(event.request_object)) if act is PodAct.STATUS else None,
     )
+
+
+def _interpret_job_status(event: "AuditEvent") -> PodRequest | None:
+    """Return that the job controller wrote the status of a Job; None of any other request."""
+    reference, at, writer = event.object_ref, event.answered_at, event.writer
+    what = reference.api_group, reference.subresource, event.verb in {"update", "patch"}
+    is_by_controller = writer.user in _JOB_CONTROLLERS and not writer.impersonator
+    is_done = 200 <= event.response_status.code < 300 and "dryRun" not in event.query
+    if what != ("batch", "status", True) or not (is_by_controller and is_done and reference.name) or at is None:
+        return None
+    return PodRequest(at=at, act=PodAct.JOB_STATUS, namespace=reference.namespace, name=reference.name, writer=writer)
 
 
 def _name_command(command: Sequence[str]) -> str:

@@ -15,15 +15,17 @@ _Kept = dict[tuple[str, str], deque[PodRequest]]
 
 
 class PodRequests(Struct):
-    """The latest requests by namespace: creations that were refused by who asked for them, the rest by pod."""
+    """The latest requests by namespace: creations that were refused by who asked for them, the rest by pod or Job."""
 
     _refused: _Kept = field(default_factory=dict)
     _others: _Kept = field(default_factory=dict)
+    _of_jobs: _Kept = field(default_factory=dict)
 
     def add(self, request: PodRequest) -> None:
         """Remember a request, and forget the pod, or the writer, of which nothing was heard for longest."""
         is_refused = request.act is PodAct.REFUSED
-        kept, key = (self._refused, request.writer.user) if is_refused else (self._others, request.name)
+        others = self._of_jobs if request.act is PodAct.JOB_STATUS else self._others
+        kept, key = (self._refused, request.writer.user) if is_refused else (others, request.name)
         found = kept.pop((request.namespace, key), None) or deque[PodRequest](maxlen=MAX_REQUESTS)
         if request not in found:  # logs overlap where they were rotated or copied
             found.append(request)
@@ -39,6 +41,10 @@ class PodRequests(Struct):
     def list_about(self, namespace: str, pod: str) -> Sequence[PodRequest]:
         """Return the requests about a pod of a name, in order of time."""
         return sorted(self._others.get((namespace, pod), ()), key=lambda one: one.at)
+
+    def list_about_job(self, namespace: str, job: str) -> Sequence[PodRequest]:
+        """Return the writes of the status of a Job of a name, in order of time."""
+        return sorted(self._of_jobs.get((namespace, job), ()), key=lambda one: one.at)
 
     def list_names(self, namespace: str) -> Sequence[str]:
         """Return the names of the pods of a namespace of which something is remembered."""

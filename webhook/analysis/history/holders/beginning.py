@@ -20,6 +20,8 @@ class Beginning(Struct, frozen=True):
     """The write that put the holder there, or first showed it."""
     manager: str = ""
     """The field manager of that write: a hint."""
+    asked_manager: str = ""
+    """The field manager for which the request asked that created the lease with it, as a log shows: a hint."""
     is_dated: bool = True
     """False if the input does not say when it began: then it began at `since` of its tenure or later."""
     is_since_own: bool = False
@@ -27,6 +29,12 @@ class Beginning(Struct, frozen=True):
     renew_time: int | None = None
     """renewTime of the state that first showed it, in microseconds since 1970: a later write under the same field
     manager moves the stamp."""
+    written_renew_time: int | None = None
+    """renewTime that was written with the holder, in microseconds since 1970; None if there was none."""
+    free_since: int | None = None
+    """Since when the lease had been as it was then, without a holder, by a stamp of an API server; None if not known.
+
+    Of a lease that was free when the input begins."""
     claimed_silence: int | None = None
     """By how much its first renewTime is later than the last one of the holder before, which it replaced."""
     claimed_since: int | None = None

@@ -21,6 +21,10 @@ class Removal(Struct, frozen=True):
     """The field of the holder is gone: most clients empty it when they release a lease."""
     is_renewal: bool = False
     """It set another renewTime, as most clients do when they release a lease."""
+    is_under_own_manager: bool = False
+    """The field manager is that of the holder's renewals, and the input does not show the writer."""
+    is_doubted: bool = False
+    """What followed it hints that the holder did not make it."""
     is_blind: bool = False
     """It was a patch without a precondition, which removes whoever holds the lease."""
     is_under_other_manager: bool = False

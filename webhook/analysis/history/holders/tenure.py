@@ -338,13 +338,14 @@ class Tenure(Struct):
             is_field_gone=is_field_gone,
             is_renewal=is_renewal,
             is_blind=is_blind,
+            is_under_own_manager=is_own is True and not (writer and writer.user),
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
             elsewhere=elsewhere,
         )
 
     def doubt_removal(self) -> None:
         """Note that what followed its removal casts doubt on who made that: a field manager does not say it."""
-        self.removal = replace(self.removal, is_own=None)
+        self.removal = replace(self.removal, is_own=None, is_doubted=True)
 
     @property
     def _may_stand_for_other(self) -> bool:

@@ -35,6 +35,8 @@ def claim(step: Step, state: NextState) -> None:
     how, before = step.history.vacancy.how, step.history.latest_tenure
     began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
     following = begin_tenure(step, state.holder, state.at, began, state.writer)
+    if before is None:
+        following.beginning = replace(following.beginning, free_since=date_last_renewal(state.known))
     _note_requests_before(step, following, state.writer)
     # Who is written into a lease that stays released does not hold it.
     is_held = state.new.renew_time is not None and not is_release(state.new)

@@ -11,7 +11,8 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import find_manager_of_holder, measure_ahead
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.inputs.items import InputKind, Writer
-from webhook.kubernetes.times import SECOND, parse_stamp
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 
 def begin_tenure(
@@ -36,7 +37,13 @@ def begin_tenure(
         since,
         how,
         since if seen is None else seen,
-        beginning=Beginning(step.write, is_dated=step.write.is_dated or how is Handover.SEEN, created=created),
+        beginning=Beginning(
+            step.write,
+            asked_manager=step.seen.asked_manager,
+            is_dated=step.write.is_dated or how is Handover.SEEN,
+            written_renew_time=_read_renew_time(history.lease),
+            created=created,
+        ),
         last_extension=step.write,
         is_own_claimed=step.write.is_claimed,
         is_stand_in=history.lease is None,
@@ -57,6 +64,10 @@ def begin_tenure(
     history.renewals.latest.clear()
     record_event(step, EventKind.ACQUIRED, since, writer=writer)
     return tenure
+
+
+def _read_renew_time(lease: Lease | None) -> int | None:
+    return get_readable_instant(normalize(lease.spec.renew_time)) if lease is not None else None
 
 
 def end_tenure(step: Step, at: int, how: Handover, writer: Writer | None = None) -> None:
