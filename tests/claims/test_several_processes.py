@@ -208,8 +208,7 @@ def test_who_was_written_in_and_never_renewed_did_not_let_it_expire(follow: Any)
     together(4, follower, *others)
     output = text(account(follow(server), server.now))
     assert "ghost let it expire" not in output
-    assert "once it had expired with ghost in it, which did not renew it; not renewed for " in output
-    assert "after ghost was written into it" in output
+    assert "once it had expired with ghost in it, which did not renew it for " in output
 
 
 def test_conflicts_of_a_process_that_does_not_hold_it_are_shown() -> None:

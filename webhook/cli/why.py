@@ -16,6 +16,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.silent_holders.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
+from webhook.analysis.claims.findings.incidents import may_lack_thefts
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advice_by_state.on_findings import LOSSES
@@ -357,6 +358,8 @@ def _format_findings(
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
         is_full = len(found_of[finding.check]) >= MAX_OF_A_KIND
         is_cut = account.history.changes > MAX_OF_A_KIND if finding.check in _OF_HOLDERS else is_full
+        if finding.check == "lease-stolen":
+            is_cut = may_lack_thefts(account.history)
         before = describe_earlier(earlier, account.now, is_cut=is_cut)
         marks = "; ".join(filter(None, (describe_end(finding, account.now), before)))
         yield ""

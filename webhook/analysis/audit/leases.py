@@ -95,6 +95,10 @@ class Subject(Struct, frozen=True, dict=True):
     runs_on: bool = False
     is_held_by_node: bool = False
     """Its holder is a node by its name, so whoever renews it is no elector with deadlines of its own."""
+    is_never_renewed: bool = False
+    """A history shows that what was written in with its holder is old, and that no one has renewed it since."""
+    other_managers: frozenset[str] = frozenset()
+    """Field managers of which a history shows that they are none of holders."""
     ends_at: int | None = None
     """The end of a history that is over, in microseconds since 1970; None if time has passed in it until now."""
     source: str = ""
@@ -268,6 +272,10 @@ def _report_silence(subject: Subject, holder: str, seen: str) -> ReportFinding:
     message = f"{holder} holds the lease and no longer renews it; {seen}"
     if not status.from_stamps:
         message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
+    if subject.is_never_renewed:
+        written = f"{format_time(status.last_renewal or 0)}, with a duration of {status.duration or 0} s"
+        message = f"{holder} has not renewed the lease since it was written in at {written}"
+        return subject.report("expired", message, fix="{kubectl} get pods")
     found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {_make_command_for_logs(subject)}")
     return found if status.from_stamps else replace(found, how="writer-clock")
 
@@ -328,7 +336,8 @@ def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
         return
     latest: dict[str, int] = {}
     for entry in subject.entries:
-        if _is_application(entry) and _may_have_held(subject, entry) and entry.stamp is not None:
+        is_candidate = _is_application(entry) and entry.manager not in subject.other_managers
+        if is_candidate and _may_have_held(subject, entry) and entry.stamp is not None:
             latest[entry.manager or ""] = max(entry.stamp, latest.get(entry.manager or "", 0))
     if len(latest) < 2:
         return

@@ -24,6 +24,7 @@ from webhook.analysis.claims.evidence.silent_holders.silent_writers import find_
 from webhook.analysis.claims.evidence.silent_holders.write_pauses import find_write_pause
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.writers.related_writes import find_related_writes
+from webhook.analysis.claims.evidence.writers.stored_copies import has_old_renew_time, list_managers_of_copies
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -114,6 +115,8 @@ def _make_subject(
         runs_on=runs_on,
         is_held_by_node=bool(find_named_node(histories, history, now)),
         limits=histories.find_limits(history.namespace, history.name),
+        is_never_renewed=has_old_renew_time(history),
+        other_managers=list_managers_of_copies(history),
     )
 
 
@@ -131,6 +134,7 @@ def _check_stored(
         check_stored_object(subject),
         may_lack_renewals=doubt.may_lack_renewals,
         is_server_clock=is_server_clock,
+        is_old_state=has_old_renew_time(history),
     )
     has_managed_fields = histories.would_show_managed_fields(history)
     yield from check_stamps(subject, histories.stamped, has_managed_fields=has_managed_fields)

@@ -18,7 +18,7 @@ from webhook.analysis.claims.handover_clauses import (
     describe_handover,
     describe_renewals_of_another,
 )
-from webhook.analysis.claims.handovers import name_taking
+from webhook.analysis.claims.handovers import name_taking, was_left_to_expire
 from webhook.analysis.claims.words import describe_by_writer, format_age, format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure, with_previous
 from webhook.analysis.history.status import (
@@ -264,7 +264,9 @@ def describe_handover_with_end(account: Account, tenure: Tenure, before: Tenure 
 
     Of one that an API server chose, say if its version is why.
     """
-    handover = describe_handover(tenure, before, account.pods.ends_of_replaced.get(tenure.since, ""))
+    is_idle = was_left_to_expire(account.history, tenure, account.now)
+    end = account.pods.ends_of_replaced.get(tenure.since, "")
+    handover = describe_handover(tenure, before, end, is_idle=is_idle)
     return f"{handover}{_describe_version(account, tenure, before)}"
 
 

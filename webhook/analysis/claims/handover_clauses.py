@@ -139,10 +139,11 @@ def _describe_dating_of_start(tenure: Tenure) -> str:
     return describe_dating(is_dated=tenure.beginning.is_dated, is_claimed=is_claimed)
 
 
-def describe_handover(tenure: Tenure, before: Tenure | None, ended: str = "") -> str:
+def describe_handover(tenure: Tenure, before: Tenure | None, ended: str = "", *, is_idle: bool = False) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then.
 
-    `ended` says how the pod before had ended under the same name, if a log shows that.
+    `ended` says how the pod before had ended under the same name, if a log shows that. `is_idle`: the lease expired
+    with the holder in it that another one had written in.
     """
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if not tenure.holder:
@@ -178,7 +179,7 @@ def describe_handover(tenure: Tenure, before: Tenure | None, ended: str = "") ->
         return f"{took}; the lease had no duration, so it did not say until when{term}"
     if tenure.is_stand_in:
         return _describe_first_write(tenure)
-    handover = _describe_any_handover(tenure, before, ended)
+    handover = _describe_any_handover(tenure, before, ended, is_idle=is_idle)
     dating = _describe_dating_of_start(tenure)
     free = _describe_claimed_free_time(tenure, before)
     return f"{handover}{term}{dating}{free}"
@@ -215,7 +216,7 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
         return f"; {format_name(tenure.holder)} first renewed it {bound} later"
     is_as_written = before is not None and before.was_left_as_written and before.kept_until >= before.since
     if tenure.began is Handover.EXPIRED and is_as_written:
-        return f"; not renewed for {bound} after {previous} was written into it"
+        return f" for {bound}"
     return f"; {'the lease was free' if is_free else 'not renewed'} for {bound}"
 
 
@@ -240,7 +241,7 @@ def _describe_taker(tenure: Tenure) -> tuple[str, str]:
     return f"{holder} took it", f" ({describe_writer(taker)})" if taker else ""
 
 
-def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) -> str:
+def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str, *, is_idle: bool) -> str:
     holder = format_name(tenure.holder)
     previous = format_name(tenure.previous) if tenure.previous else "the previous holder"
     gap = _describe_gap(tenure, before, previous)
@@ -269,7 +270,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None, ended: str) ->
             how = ended or "the input does not show whether the one before had stopped"
             return f"another pod renews it as {holder}{who}; {how}"
         case Handover.STOLEN:
-            return _describe_replacement(tenure, before, f"{took}{who}", previous)
+            return _describe_replacement(tenure, before, f"{took}{who}", previous, is_idle=is_idle)
         case Handover.DELETED:
             return f"{describe_creation(tenure)}{who} after it was deleted{unheld}"
         case Handover.UNKNOWN if not tenure.beginning.is_unseen:
@@ -306,7 +307,7 @@ def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
     return _CHOSEN.get(tenure.began, "") if is_recorded else ""
 
 
-def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, previous: str) -> str:
+def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, previous: str, *, is_idle: bool) -> str:
     """Say how a holder followed one that still held the lease: by that one's own write, or by `took`, a clause."""
     if is_handed_over(tenure, before):
         return f"{previous} handed it over to {format_name(tenure.holder)}, without a release"
@@ -316,13 +317,16 @@ def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, prev
     if is_own and before is not None and before.was_left_as_written and not is_one_pod:
         return f"{took} from {previous}, which had been written in and had not renewed it"
     # That a process led under a name that no one renewed is not known.
-    doubt = "" if tenure.was_left_as_written and tenure.until is not None and not is_one_pod else f": {led}"
+    is_left = tenure.was_left_as_written and tenure.until is not None
+    doubt = "" if (is_left or is_idle) and not is_one_pod else f": {led}"
     return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it{doubt}"
 
 
 def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
     """Say what became of the holder before, for whose name there is a place."""
     if tenure.began is Handover.EXPIRED and before is not None and before.was_left_as_written:
+        if before.copied_age is not None:
+            return " after {} was written into it and did not renew it"  # by the old time, it had expired at once
         return " once it had expired with {} in it, which did not renew it"
     if tenure.began is Handover.EXPIRED and before is not None and before.is_ambiguous:
         return " once it had expired with {} in it"  # someone else may have let it expire
@@ -331,14 +335,32 @@ def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
 
 def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: that need not be the holder that it names."""
+    copy = _describe_old_record(tenure)
     if (taker := tenure.processes.doubtful_taker) and not tenure.is_stand_in:
-        return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
+        return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}{copy}"
     if tenure.processes.taken_by is None and not tenure.is_stand_in:
         # Another process may have, also under its field manager.
         is_hint = tenure.beginning.manager and tenure.manager not in {"", tenure.beginning.manager}
         by = f"field manager {format_name(tenure.beginning.manager)} created it" if is_hint else "it was created"
-        return f"{by} again with the holder {format_name(tenure.holder)}"
-    return f"{format_name(tenure.holder)} created it again"
+        return f"{by} again with the holder {format_name(tenure.holder)}{copy}"
+    asked = tenure.beginning.asked_manager
+    by = f" (field manager {format_name(asked)})" if tenure.is_stand_in and _is_command(asked) else ""
+    return f"{format_name(tenure.holder)} created it again{by}"
+
+
+def _is_command(manager: str) -> bool:
+    """Return whether a field manager is named as kubectl names a command, such as kubectl-replace."""
+    return manager.startswith("kubectl-")
+
+
+def _describe_old_record(tenure: Tenure) -> str:
+    """Say which old renewTime was written with a holder, and the field manager, if kubectl names a command so."""
+    renewed = tenure.beginning.written_renew_time
+    if tenure.copied_age is None or renewed is None:
+        return ""
+    manager = tenure.beginning.manager or tenure.beginning.asked_manager
+    by = f" (field manager {format_name(manager)})" if _is_command(manager) else ""
+    return f" and an old renewTime, {format_clock(renewed, tenure.since)}{by},"
 
 
 def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProcess, now: int) -> str:
@@ -359,7 +381,8 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProce
 
 def _describe_first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
-    who = f" ({describe_writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
+    taker = describe_writer(tenure.processes.taken_by) if tenure.processes.taken_by else ""
+    who = f" ({taker})" if taker not in {"", format_name(tenure.holder)} else ""
     gap = ""
     if tenure.beginning.is_after_turns:
         gap = f"; before, it and {format_name(tenure.previous)} wrote it in turn"
@@ -367,7 +390,7 @@ def _describe_first_write(tenure: Tenure) -> str:
         none = "it had not written it"
         if tenure.is_after_another:
             none = f"neither it nor {format_name(tenure.previous)} wrote it"
-        gap = f"; {none} for {format_length(tenure.leaderless)}"
+        gap = f"; {none} for {format_length(tenure.leaderless)}" if tenure.leaderless >= SHORTEST else ""
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
     if tenure.began is Handover.DELETED:
@@ -411,6 +434,9 @@ def describe_ending(tenure: Tenure) -> str:
 def _describe_release(tenure: Tenure) -> str:
     """`released it`, with a doubt if only the field manager shows that the holder did."""
     who = tenure.removal.writer
+    is_like_own = tenure.removal.is_under_own_manager and tenure.removal.is_renewal and not tenure.removal.is_doubted
+    if tenure.removal.is_own is None and is_like_own and tenure.processes.renewals:
+        return "released it (as far as field managers show)"
     if tenure.removal.is_own is None or (who is not None and who.user and not (who.pod or who.uid)):
         return "released it, or was removed"  # several processes may write as one user
     is_doubtful = tenure.removal.is_own and not (who and who.user)

@@ -146,6 +146,17 @@ def takes_back(tenure: Tenure, before: Tenure) -> bool:
     return is_back and not before.processes.renewals
 
 
+def was_left_to_expire(history: LeaseHistory, after: Tenure, now: int) -> bool:
+    """Return whether no one renewed what had been written in until it expired: no process led under that name then."""
+    if not after.was_left_as_written or after.duration is None:
+        return False
+    following = next((one for one in history.tenures if one.since > after.since), None)
+    if following is not None:
+        return following.began is Handover.EXPIRED
+    is_over = now - after.kept_until >= after.duration * SECOND
+    return is_over and not history.may_lack_writes(after.kept_until, now)
+
+
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
     """Return the latest edit of the duration while a holder had the lease; None if there was none."""
     edits = (one for one in reversed(history.edits) if "leaseDurationSeconds" in one.text)

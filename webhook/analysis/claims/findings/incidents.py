@@ -28,6 +28,7 @@ from webhook.analysis.claims.findings.thefts import claim_replacement
 from webhook.analysis.claims.findings.unshown_thefts import claim_unshown_theft
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.succession import MAX_TENURES
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus
@@ -127,11 +128,30 @@ def _find_handovers(
     yield from [claim_contest(history, contest, now)] if contest else []
     taken_in_turns = {id(one) for one in contest.tenures} if contest else set()
     pairs = [pair for pair in pairwise(tenures) if id(pair[1]) not in taken_in_turns]
-    yield from _find_in_pairs(histories, history, pairs[-silences.MAX_OF_A_KIND :], lost=lost, now=now)
+    yield from _find_in_pairs(histories, history, _choose_latest(pairs), lost=lost, now=now)
     if tenures and was_removed_while_leading(tenures[-1], now):
         yield claim_removal(histories, history, tenures[-1], None, now=now)
     if history.is_deleted and tenures:
         yield from claim_deletion(histories, history, tenures[-1], None, now=now)
+
+
+def _choose_latest(pairs: Sequence[tuple[Tenure, Tenure]]) -> list[tuple[Tenure, Tenure]]:
+    """Return the latest pairs to examine: of holders that were replaced, and of others, so many each."""
+    stolen, others = (
+        [number for number, (_, after) in enumerate(pairs) if after.may_be_stolen is is_stolen]
+        for is_stolen in (True, False)
+    )
+    chosen = sorted([*stolen[-silences.MAX_OF_A_KIND :], *others[-silences.MAX_OF_A_KIND :]])
+    return [pairs[number] for number in chosen]
+
+
+def may_lack_thefts(history: LeaseHistory) -> bool:
+    """Return whether there may have been more replacements of a live holder than those that were examined."""
+    is_forgotten = history.changes >= MAX_TENURES
+    is_unshown = any(one.beginning.is_over_unshown for one in history.tenures)
+    stolen = sum(1 for one in history.tenures if one.may_be_stolen)
+    most = silences.MAX_OF_A_KIND
+    return is_forgotten or stolen > most or (is_unshown and history.changes > most)
 
 
 def _find_in_pairs(
@@ -177,16 +197,18 @@ def drop_repeated(
     *,
     may_lack_renewals: bool,
     is_server_clock: bool,
+    is_old_state: bool = False,
 ) -> list[ReportFinding]:
     """Return what a stored lease shows besides its history, without a guess at what the history shows.
 
     `may_lack_renewals`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
     `is_server_clock`: the clock of an API server was set, by which that of the holder seems to be off.
+    `is_old_state`: renewTime is that of a state that was stored before, which another one wrote in.
     """
     dropped = {one.check for one in found if one.check == "lease-shared"}
     if may_lack_renewals:
         dropped |= {"expired", "abandoned", "heartbeat-silent"}
-    if is_server_clock or any(_is_about(one, RENEW_TIME) for one in found):
+    if is_server_clock or is_old_state or any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock
     return [one for one in stored if one.check not in dropped]
 

@@ -20,6 +20,7 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.evidence.pods.workload_names import find_deployment
 from webhook.analysis.claims.evidence.writers.foreign_writes import is_taken_by_stranger
 from webhook.analysis.claims.evidence.writers.manager_runs import describe_annotation
+from webhook.analysis.claims.evidence.writers.stored_copies import list_managers_of_copies
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless
@@ -366,6 +367,7 @@ def _list_managers(history: LeaseHistory, status: LeaseStatus | None) -> set[str
     managers = {one.manager for one in renewed if one.until is not None and one.manager}
     if history.latest_tenure and history.latest_tenure.until is None and status and status.manager:
         managers.add(status.manager)
+    managers -= list_managers_of_copies(history)
     # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
     managers -= {one.holder for one in history.tenures}
     managers = {one for one in managers if not one.startswith("kubectl")}

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.holders import names_pod
+from webhook.analysis.claims.advice.on_stored_copies import advise_on_stored_copies
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_revocation, describe_strict
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
@@ -20,13 +21,20 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.evidence.pods.workload_names import name_workload
 from webhook.analysis.claims.evidence.writers.foreign_writes import find_own_address, find_stranger
 from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_manager
+from webhook.analysis.claims.evidence.writers.stored_copies import StoredCopies, find_stored_copies
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on
-from webhook.analysis.claims.handovers import find_duration_edit, is_from_one_pod, is_written_beside, takes_back
+from webhook.analysis.claims.handovers import (
+    find_duration_edit,
+    is_from_one_pod,
+    is_written_beside,
+    takes_back,
+    was_left_to_expire,
+)
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.cached_property import cached_property
@@ -55,17 +63,6 @@ def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
     return f"; or {_ALIKE}" if is_one_name else ""
 
 
-def _was_left_to_expire(history: LeaseHistory, after: Tenure, now: int) -> bool:
-    """Return whether no one renewed what had been written in until it expired: no process led under that name then."""
-    if not after.was_left_as_written or after.duration is None:
-        return False
-    following = next((one for one in history.tenures if one.since > after.since), None)
-    if following is not None:
-        return following.began is Handover.EXPIRED
-    is_over = now - after.kept_until >= after.duration * SECOND
-    return is_over and not history.may_lack_writes(after.kept_until, now)
-
-
 def has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
     """Return whether a log of pods that ask for the lease has no request of one of the name that was written in.
 
@@ -80,7 +77,7 @@ def has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: in
     heard = history.requests.heard
     # A token need not name its pod.
     is_seen = any(names_pod(after.holder, one.pod) if one.pod else one.user == own.user for one in heard.times)
-    return not is_seen and not heard.has_forgotten and _was_left_to_expire(history, after, now)
+    return not is_seen and not heard.has_forgotten and was_left_to_expire(history, after, now)
 
 
 def _begin_alike(holder: str, other: str) -> bool:
@@ -178,6 +175,17 @@ class _Theft(Struct, frozen=True, dict=True):
         return has_no_process(self.history, self.before, self.after, self.now)
 
     @cached_property
+    def copies(self) -> StoredCopies | None:
+        """The writes of the state that was written in, if it was an old one, and the same several times."""
+        found = find_stored_copies(self.history)
+        return found if found is not None and any(one is self.after for one in found.tenures) else None
+
+    @cached_property
+    def is_idle_copy(self) -> bool:
+        """Whether one old state was written in again, and no one renewed it until it expired."""
+        return self.copies is not None and was_left_to_expire(self.history, self.after, self.now)
+
+    @cached_property
     def edit(self) -> LeaseEvent | None:
         """The write that made the lease last as long as it did; None if none did."""
         return find_duration_edit(self.history, self.before, self.after)
@@ -211,7 +219,9 @@ class _Theft(Struct, frozen=True, dict=True):
         doubt = self.end or _describe_doubt(self.before, self.now)
         if self.is_of_no_process:
             doubt = f"the log has no request of a pod named as {format_name(self.after.holder)}"
-        facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)
+        elif self.is_idle_copy:
+            doubt = f"no one renewed it as {format_name(self.after.holder)}"
+        facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after, self.copies)
         facts += _describe_addresses(self.history, self.other) or describe_own_address(self.history, self.stranger)
         return f"{self.took}{self.held}: {doubt}{facts}"
 
@@ -231,7 +241,9 @@ def _claim_taking_from_silent(theft: _Theft) -> Claim:
 
 def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
-    is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process
+    is_one = (
+        is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process or theft.is_idle_copy
+    )
     is_one = is_one or (theft.after.processes.taken_by is None and find_sole_manager(theft.history) != "")
     is_harmless = bool(theft.end) and theft.other is None and theft.stranger is None
     is_error = theft.after.beginning.is_dated and not is_one and not is_harmless
@@ -295,14 +307,18 @@ def _explain_by_other_writer(theft: _Theft) -> _Explanation:
     is_beside = is_written_beside(theft.after, theft.before)
     advice = _advise_on_other_taker(theft.history, theft.after.holder, theft.other, is_beside=is_beside)
     message = f"{theft.sentence}. {_BESIDE}" if is_beside else theft.sentence
+    if theft.copies is not None and not is_beside:
+        return _Explanation(message, advise_on_stored_copies(theft.history, theft.copies))
     return _Explanation(message, _add_advice_against_copy(advice, theft.after))
 
 
 def _explain_by_unshown_writer(theft: _Theft) -> _Explanation:
-    is_led = not _was_left_to_expire(theft.history, theft.after, theft.now)
+    is_led = not was_left_to_expire(theft.history, theft.after, theft.now)
     renaming = _describe_renaming(theft.after, is_one_name=theft.is_one_name) if is_led else ""
     manager = _describe_sole_manager(theft.history) or _describe_manager(theft.before, theft.after)
     message = f"{theft.sentence}{renaming}. The input does not show who wrote it{manager}"
+    if theft.copies is not None:
+        return _Explanation(message, advise_on_stored_copies(theft.history, theft.copies))
     command = make_command_for_audit_log(theft.history.namespace, theft.history.name)
     return _Explanation(message, Advice("The audit log shows who wrote it:", command))
 
@@ -357,9 +373,12 @@ def _describe_other_duration(before: Tenure, after: Tenure) -> str:
     return f"; it lasted {before.duration} s and lasts {after.duration} s since: some electors wait for their own only"
 
 
-def _describe_copy(after: Tenure) -> str:
+def _describe_copy(after: Tenure, copies: StoredCopies | None) -> str:
     """Say how old the state is that another one wrote in, as far as its renewTime shows; "" if it need not be old."""
-    return f"; the renewTime written with it was {format_length(after.copied_age)} old" if after.copied_age else ""
+    again = f", and the same {len(copies.tenures)} times" if copies is not None else ""
+    return (
+        f"; the renewTime written with it was {format_length(after.copied_age)} old{again}" if after.copied_age else ""
+    )
 
 
 def _add_advice_against_copy(advice: Advice, written: Tenure) -> Advice:

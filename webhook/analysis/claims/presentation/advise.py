@@ -10,6 +10,7 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.after_silence import advise_on_nameless
+from webhook.analysis.claims.advice.on_stored_copies import advise_on_stored_copies
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
     advise_on_pod_of_holder,
@@ -31,6 +32,7 @@ from webhook.analysis.claims.evidence.writers.nameless_renewals import (
     advise_on_nameless_renewals,
     find_nameless_renewals,
 )
+from webhook.analysis.claims.evidence.writers.stored_copies import find_latest_copies
 from webhook.analysis.claims.findings.two_workloads import find_two_workloads
 from webhook.analysis.claims.handovers import (
     is_used_as_lock,
@@ -94,8 +96,8 @@ def _advise(account: Account) -> Advice:
     if status.block:
         repair = fill_in(make_repair_command(status.block), history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
-    if (error := find_pressing_error(account)) is not None:
-        return advise_on_finding(error)
+    if (pressing := _advise_on_pressing(account)) is not None:
+        return pressing
     is_beat = account.is_heartbeat or is_identity_of_api_server(history.namespace, history.name)
     if status.state is LeaseState.EXPIRED and is_beat and not account.doubt.unlogged:
         return _advise_on_heartbeat(account, status)
@@ -111,6 +113,14 @@ def _advise(account: Account) -> Advice:
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         return advise_while_free(account)
     return _advise_while_held(account, status)
+
+
+def _advise_on_pressing(account: Account) -> Advice | None:
+    """Return what to do first: about one old state that is written again and again, or an error; None of neither."""
+    if (copies := find_latest_copies(account.history, account.now)) is not None:
+        return advise_on_stored_copies(account.history, copies)
+    error = find_pressing_error(account)
+    return advise_on_finding(error) if error is not None else None
 
 
 def _describe_switched_off(account: Account) -> str:

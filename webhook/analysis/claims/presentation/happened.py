@@ -16,6 +16,7 @@ from webhook.analysis.claims.evidence.writers.nameless_renewals import (
     describe_nameless_renewals,
     list_nameless_renewals,
 )
+from webhook.analysis.claims.evidence.writers.stored_copies import find_stored_copies
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.past_rhythms import find_past_rhythms
 from webhook.analysis.claims.findings.refused_candidates import describe_accepted_candidates
@@ -183,6 +184,9 @@ def _list_changes(account: Account, shown: Sequence[Event]) -> list[Event]:
     """Return how often the holder changed lately, unless the advice or another event says it."""
     history = account.history
     changes = find_frequent_changes(history.tenures, account.now, least=_MIN_CHANGES)
+    copies = find_stored_copies(history)
+    if changes is not None and copies is not None:
+        return [(copies.tenures[0].since, f"from then on {copies.describe()}")]
     is_told = changes is None or changes.text in advise(account).sentence
     is_told |= any(_CHANGED in text for _, text in shown) or find_loop(history.tenures, account.now) is not None
     if changes is None or is_told or any(one.check == "lease-contended" for one in account.findings):

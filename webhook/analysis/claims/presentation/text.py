@@ -11,6 +11,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence.coordination.creations import find_creation_at_first_sight
 from webhook.analysis.claims.evidence.silent_holders.cause_sentences import describe_cause
+from webhook.analysis.claims.evidence.writers.stored_copies import has_old_renew_time
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.two_workloads import find_changed_rhythm
@@ -70,6 +71,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_told = bool(together) and account.cause is not None and account.cause.is_silent and not verbose
     is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
     is_told |= not verbose and account.cause is not None and _is_stalled_as_asked(account, account.cause)
+    # That no one renews what was written in again and again needs no cause.
+    is_told |= has_old_renew_time(account.history)
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause, format_name(account.holder) if account.holder else ""))
     yield from _list_askers(account, verbose=verbose)
@@ -195,7 +198,8 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
     is_taken_by_no_one = account.state is not LeaseState.LIVE and account.is_heartbeat
     if verbose and not is_taken_by_no_one:
         yield from _list_takeable_time(account, status)
-    if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
+    is_odd = status.ahead is not None and abs(status.ahead) > 2 * SECOND and not has_old_renew_time(account.history)
+    if verbose and status.ahead is not None and is_odd and status.block is None:
         direction = "ahead of" if status.ahead > 0 else "behind"
         yield Line("Clock", f"its renewTime is {format_length(abs(status.ahead))} {direction} the API server's clock")
     if not status.from_stamps and status.last_renewal is not None:
@@ -424,7 +428,8 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
     elif at is not None and at > now and status.state is LeaseState.LIVE and account.unshown_duration is None:
         yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
     elif at is not None and status.state is LeaseState.EXPIRED:
-        when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
+        sign = "it was written in" if has_old_renew_time(account.history) else "the last renewal"
+        when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after {sign}"
         yield Line("Can be taken", f"{when}{_describe_other_clocks(account, status)}")
     elif (last := account.last_rejection) is not None and not account.doubt.may_lack_renewals:
         expired = (

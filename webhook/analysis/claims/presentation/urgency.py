@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.evidence.writers.stored_copies import find_stored_copies
 from webhook.analysis.claims.findings.ongoing import is_ongoing
 from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.heartbeats import is_identity_of_api_server
@@ -56,6 +57,9 @@ def _find_start(account: Account) -> str:
         loud = [one for one in loud if one.check != "renewal-late"]  # others answer as long as any writes
     if account.state is LeaseState.FROZEN or any(map(is_ongoing, loud)) or "election-stalled" in checks:
         return _NOW
+    copies = find_stored_copies(account.history)
+    if copies is not None and copies.is_ongoing(account.history, account.now):
+        return _NOW  # between two of these, others took it: it is in use
     if account.state is LeaseState.EXPIRED:
         is_doubtful = account.doubt.may_lack_renewals or account.recent_renew_time is not None
         is_old = account.last_renewal is not None and account.now - account.last_renewal >= DAY

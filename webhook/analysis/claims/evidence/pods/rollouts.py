@@ -53,6 +53,8 @@ def describe_templates(tenures: Sequence[Tenure], since: int, count: int) -> str
         (_OF_REPLICA_SET.fullmatch(a.holder), _OF_REPLICA_SET.fullmatch(b.holder)) for a, b in _pair(tenures, since)
     ]
     others = sum(1 for a, b in pairs if a is not None and b is not None and a[1] == b[1] and a[2] != b[2])
+    if any(one.copied_age is not None for one in tenures if one.since >= since):
+        return ""  # what another one writes in, with an old time, need not be the name of a pod that runs
     if others < _MIN_TIMES or not count <= 2 * others <= 2 * count:
         return ""
     return f"by their names, {others} times to a pod of another ReplicaSet, as in a rollout"

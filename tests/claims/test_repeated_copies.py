@@ -1,0 +1,145 @@
+"""Tests of one old state that is written into a lease again and again: nobody leads by it, and no clock explains it."""
+
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
+from tests.history.observing import View, advise, follow_log, follow_watch
+from webhook.analysis.claims.findings.incidents import may_lack_thefts
+from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.times import format_micro_time
+
+OLD = format_micro_time(START - 104 * 3600 * SECOND)
+ARGO = "system:serviceaccount:argocd:controller"
+GHOST = "db-59b8d7c9f4-w7k2p_1"
+PODS = ("db-7cc97895b7-cd442", "db-7cc97895b7-nhfgt")
+
+
+def apply(server: FakeServer, user: str = ARGO, manager: str = "argocd-controller", **changes: Any) -> None:
+    """Write the state of a manifest into the lease, as it is in git."""
+    spec = {**server.leases["shop/db"]["spec"], "holderIdentity": GHOST, "leaseTransitions": 6}
+    server.write("shop/db", {**spec, "renewTime": OLD, "acquireTime": OLD, **changes}, manager, user, "")
+
+
+def play(times: int = 4, **changes: Any) -> FakeServer:
+    """A lease that is overwritten 1.2 s after each time it is taken."""
+    server = FakeServer(uids={name: f"uid-of-{name}" for name in PODS})
+    electors = [server.elector(name, "shop/db") for name in PODS]
+    others = [server.elector(f"{name}-0", f"shop/{name}") for name in ("cart", "mail")]
+    together(10, electors[0], *others)
+    electors[1].ask()
+    server.wait(1.2)
+    apply(server, **changes)
+    for number in range(times - 1):
+        together(16, *others)
+        _take(electors[number % 2], number)
+        server.wait(1.2)
+        apply(server, **changes)
+    together(18, *others)
+    return server
+
+
+def _take(elector: Elector, number: int) -> None:
+    """Take the lease as another process of the pod: its container was started again."""
+    elector.identity = f"{elector.pod}_{number + 2}"
+    elector.ask()
+    elector.take()
+
+
+def find(server: FakeServer, check: str, view: View = follow_log) -> list[ReportFinding]:
+    return [one for one in account(view(server), server.now).findings if one.check == check]
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
+def test_no_clock_is_blamed_for_one_time_that_is_written_again(view: View) -> None:
+    server = play()
+    assert find(server, "holder-clock", view) == []
+    assert "Clock:" not in text(account(view(server), server.now))
+
+
+def test_who_writes_it_again_is_to_leave_the_lease_alone_now() -> None:
+    server = play()
+    said = advise_with_urgency(account(follow_log(server), server.now)).sentence
+    assert said == (
+        "Act now. argocd/controller wrote one old state into it 4 times, as of a stored copy: have it leave this Lease "
+        "alone, and take it out of what it applies. To see the lease:"
+    )
+
+
+def test_the_application_is_what_a_label_of_the_lease_says() -> None:
+    server = play()
+    for event in server.log:
+        if event["objectRef"]["name"] == "db" and "metadata" in event["responseObject"]:
+            event["responseObject"]["metadata"]["labels"] = {"app.kubernetes.io/instance": "shop"}
+    said = advise(account(follow_log(server), server.now))
+    assert "as of a stored copy (its label app.kubernetes.io/instance, which clients write, says shop): have it" in said
+
+
+def test_how_often_and_when_it_was_written_is_said_and_no_rollout() -> None:
+    server = play()
+    answer = account(follow_log(server), server.now)
+    latest = [line.text for line in list_latest(answer)]
+    assert (
+        f"from then on argocd/controller wrote {GHOST} into it 4 times, 3 of them 1.2 s after another had taken it"
+        in latest
+    )
+    assert "rollout" not in text(answer)
+
+
+def test_a_watch_shows_no_two_leaders_and_not_who_wrote_it() -> None:
+    server = play()
+    *_, last = find(server, "lease-stolen", follow_watch)
+    assert last.severity is Severity.WARNING
+    assert f": no one renewed it as {GHOST}; the renewTime written with it was 4 d 8 h old, and the same 4 times." in (
+        last.message
+    )
+    answer = account(follow_watch(server), server.now)
+    assert "two may have led" not in text(answer)
+    assert "It stored no renewal" not in text(answer)
+    assert advise(answer).startswith("One old state was written into it 4 times, as of a stored copy: let what applies")
+
+
+def test_who_never_renewed_has_not_stopped_to_renew() -> None:
+    server = play()
+    (found,) = find(server, "expired")
+    assert "has not renewed the lease since it was written in at " in found.message
+    assert found.fix == "kubectl -n shop get pods"
+    assert "15 s after it was written in" in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
+def test_who_only_writes_copies_shares_no_lease(view: View) -> None:
+    assert find(play(), "lease-shared", view) == []
+
+
+def test_each_time_is_counted() -> None:
+    server = play(8)
+    answer = account(follow_log(server), server.now)
+    assert len([one for one in answer.findings if one.check == "lease-stolen"]) == 8
+    assert not may_lack_thefts(answer.history)
+    server = play(12)
+    assert may_lack_thefts(account(follow_log(server), server.now).history)
+
+
+def test_what_was_written_again_long_ago_is_not_to_be_ended_now() -> None:
+    server = play()
+    elector = server.elector(PODS[0], "shop/db")
+    elector.identity = f"{PODS[0]}_9"
+    elector.lead(600)
+    assert not advise_with_urgency(account(follow_log(server), server.now)).sentence.startswith("Act now")
+
+
+def test_new_times_are_of_no_stored_copy() -> None:
+    server = FakeServer(uids={name: f"uid-of-{name}" for name in PODS})
+    db = server.elector(PODS[0], "shop/db")
+    for _ in range(4):
+        together(10, db)
+        apply(server, renewTime=format_micro_time(server.now))
+        server.wait(1)
+        db.take()
+    answer = account(follow_log(server), server.now)
+    assert "stored copy" not in text(answer)
