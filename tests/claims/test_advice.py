@@ -362,7 +362,7 @@ def test_a_single_request_of_a_former_holder_does_not_show_that_it_went_on() -> 
         "ADVICE A request for the lease by the pod of db-0_1, which lost the lease, came later; see whether it runs:"
         in said
     )
-    assert "a request of pod db-0, the previous holder, was received" in said
+    assert "a write by pod db-0, the previous holder, was refused, as another one had come before it (409)" in said
     assert "had been" not in said
     assert "asks for the lease" not in said
 

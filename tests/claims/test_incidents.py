@@ -225,7 +225,7 @@ def test_the_writers_are_named() -> None:
                 "coupons-7d4b9c-x2x8p_1f0e created it",
                 "admin deleted the lease while coupons-7d4b9c-x2x8p_1f0e held it",
                 r"coupons-7d4b9c-q9hkz_2f0e created it again \(\S+ from pod \S+\) after it was deleted",
-                "pod coupons-7d4b9c-x2x8p, the previous holder, asks for the lease",
+                "a write by pod coupons-7d4b9c-x2x8p, the previous holder, was refused",
             ],
         ),
     ],

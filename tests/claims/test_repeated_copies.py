@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
-from tests.history.observing import View, advise, follow_log, follow_watch
+from tests.history.observing import View, advise, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.findings.incidents import may_lack_thefts
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
@@ -143,3 +143,67 @@ def test_new_times_are_of_no_stored_copy() -> None:
         db.take()
     answer = account(follow_log(server), server.now)
     assert "stored copy" not in text(answer)
+
+
+def replace_by_force(server: FakeServer, *, seconds: float = 17, user: str = "marek") -> None:
+    """Delete the lease and create it again from an old export, and have another pod take it after a while."""
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": GHOST, "renewTime": OLD}
+    server.wait(0.2)
+    server.delete("shop/db", user)
+    server.wait(0.01)
+    server.write("shop/db", spec, "kubectl-replace", user, "")
+    server.log[-1]["requestURI"] += "?fieldManager=kubectl-replace&fieldValidation=Strict"
+    server.wait(1.8)
+    server.elector(PODS[0], "shop/db").fail(409, "the object has been modified")
+    server.wait(seconds)
+    other = server.elector(PODS[1], "shop/db")
+    other.take()
+    together(10, other)
+
+
+def start() -> FakeServer:
+    server = FakeServer(uids={name: f"uid-of-{name}" for name in PODS})
+    server.elector(PODS[0], "shop/db").lead(20)
+    return server
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
+def test_an_old_record_that_no_one_renews_makes_no_two_leaders(view: View) -> None:
+    server = start()
+    replace_by_force(server)
+    (found,) = find(server, "lease-deleted", view)
+    assert found.severity is Severity.WARNING
+    assert (
+        f"created again with the holder {GHOST} and an old renewTime, 2026-11-14T03:06:40Z (field manager "
+        "kubectl-replace)," in found.message.replace("created it again", "created again")
+    )
+    assert "two may have led" not in found.message
+    assert f"no one renewed it until {PODS[1]}_1 took it at 11:07:19Z, " in found.message
+    output = text(account(view(server), server.now))
+    assert "the lease expired" not in output
+    assert f" after {GHOST} was written into it and did not renew it for up to " in output
+
+
+def test_who_takes_it_before_the_last_holder_gives_up_may_lead_beside_it() -> None:
+    server = start()
+    replace_by_force(server, seconds=6)
+    (found,) = find(server, "lease-deleted")
+    assert "two may have led at once" in found.message
+
+
+def test_without_objects_the_next_write_is_said() -> None:
+    server = start()
+    replace_by_force(server)
+    (found,) = find(server, "lease-deleted", follow_metadata)
+    assert found.severity is Severity.WARNING
+    assert f"; the next write was by {PODS[1]} at 11:07:19Z, 19 s after the last one by {PODS[0]}" in found.message
+    assert "marek created it again (field manager kubectl-replace) at once;" in found.message
+    assert "for 0 s" not in text(account(follow_metadata(server), server.now))
+    assert "marek created it again after it was deleted" in text(account(follow_metadata(server), server.now))
+
+
+def test_a_write_that_conflicts_is_no_question() -> None:
+    server = start()
+    replace_by_force(server)
+    output = text(account(follow_log(server), server.now))
+    assert f"a write by pod {PODS[0]}, the previous holder, was refused, as another one had come before it" in output

@@ -24,7 +24,7 @@ from webhook.analysis.claims.evidence.writers.owners import (
 )
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.handover_clauses import SHORTEST, describe_creation
-from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.handovers import find_duration_edit, was_left_to_expire
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
@@ -151,6 +151,8 @@ def _find_consequence(
         return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it{how}"
     if is_idle or not _may_lead_on(before, after):
         return Severity.WARNING, ""
+    if after is not None and (idle := _describe_idle_creation(history, before, after, now)):
+        return Severity.WARNING, idle
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
         return Severity.WARNING, said
@@ -169,6 +171,42 @@ def _find_consequence(
         Severity.ERROR,
         f": two may have led at once, as most clients lead for up to {goes_on} after their last renewal",
     )
+
+
+def _describe_idle_creation(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> str:
+    """Say who led next, as the end of a clause, if no one did as the holder that was created; "" if two may have led.
+
+    Whoever took the lease once most clients would have given it up led after the holder before.
+    """
+    if not _is_created_idle(history, before, after, now):
+        return ""
+    following = next((one for one in history.tenures if one.since > after.since), None)
+    if following is None:
+        return ""
+    silence = following.since - before.last_renewal
+    if silence <= estimate_last_work(before.duration):
+        return ""
+    who, previous = format_name(following.holder), format_name(before.holder)
+    later = f"at {format_clock(following.since, now)}, {format_length(silence)} after the last"
+    if after.is_stand_in or following.is_stand_in:
+        return f"; the next write was by {who} {later} one by {previous}"
+    return f"; no one renewed it until {who} took it {later} renewal by {previous}"
+
+
+def _is_created_idle(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
+    """Return whether nothing shows that a process led under the name with which a deleted lease was created again.
+
+    Without objects, who wrote it stands in for its holder: a user without a pod that deleted it and created it, and did
+    nothing more, does not lead.
+    """
+    if after.began is not Handover.DELETED:
+        return False
+    if after.is_stand_in:
+        own, deleter = after.processes.own, before.deletion.by
+        is_same = own is not None and not own.pod and deleter is not None and own.is_same(deleter)
+        return is_same and not after.processes.renewals and after.last_renewal == after.since
+    is_foreign = after.processes.is_never_renewed or after.copied_age is not None
+    return is_foreign and was_left_to_expire(history, after, now)
 
 
 def _is_written_in_and_idle(history: LeaseHistory, before: Tenure) -> bool:

@@ -137,14 +137,7 @@ def describe_ending(account: Account, tenure: Tenure, after: Tenure | None) -> I
         and not _comes_to_delete(tenure, after)
     ):
         # Who released it is expected to ask for it again.
-        pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.requests_after_loss
-        # A single request may be one that was sent before, and held back on its way.
-        is_late = len(heard) == 1
-        # What it read may be what the next process in a container that restarted has read.
-        answers = (one for one in history.requests.refusals if tenure.last_of_identity < one.at < heard[0])
-        has_asked = any(tenure.is_by(one.writer) for one in answers)
-        text = f"pod {pod}, the previous holder, {'still ' if has_asked else ''}asks for the lease"
-        yield heard[0], f"a request of pod {pod}, the previous holder, was received" if is_late else text
+        yield tenure.processes.requests_after_loss[0], _describe_first_request_after_loss(history, tenure)
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
     if tenure.set_back is not None:
@@ -157,12 +150,30 @@ def describe_ending(account: Account, tenure: Tenure, after: Tenure | None) -> I
         at = min(tenure.until, after.since if after is not None else tenure.until)
         # Of two writes in one second, a stamp of the second one is that of its beginning.
         yield max(at, tenure.since), describe_end(history, tenure)
-    elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
+    elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION and tenure.copied_age is None:
+        # By an old time that is written in, it has expired at once; who waits for a duration then, waits by its own.
         expired = tenure.kept_until + duration * SECOND
         if account.unshown_duration is not None and account.unshown_duration.after is after:
             yield from list_unshown_durations(account)
             return
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
+
+
+def _describe_first_request_after_loss(history: LeaseHistory, tenure: Tenure) -> str:
+    """Say what was heard first of a holder that had lost the lease."""
+    who, heard = (
+        f"pod {format_name(tenure.processes.pods[-1])}, the previous holder,",
+        tenure.processes.requests_after_loss,
+    )
+    if tenure.processes.conflicted_after_loss == heard[0]:
+        return f"a write by {who} was refused, as another one had come before it (409)"
+    if len(heard) == 1:
+        # It may have been sent before, and held back on its way.
+        return f"a request of {who} was received"
+    # What it read may be what the next process in a container that restarted has read.
+    answers = (one for one in history.requests.refusals if tenure.last_of_identity < one.at < heard[0])
+    has_asked = any(tenure.is_by(one.writer) for one in answers)
+    return f"{who} {'still ' if has_asked else ''}asks for the lease"
 
 
 def describe_set_back(tenure: Tenure, back: SetBack) -> Event:
