@@ -741,13 +741,13 @@ def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     answer = account(follow_metadata(server), server.now)
-    assert make_headline(answer) == "db-0 wrote it last, 0 s ago; the log does not show the lease itself"
+    assert make_headline(answer) == "db-0 wrote it last, 0 s ago; the log does not show what was written"
     assert (answer.state, make_account_json(answer)["holder"], make_account_json(answer)["evidence"]) == (
         LeaseState.UNKNOWN,
         "db-0",
         "none",
     )
-    assert advise(answer).startswith("The input shows writes of the lease, and not the lease itself.")
+    assert advise(answer).startswith("The input shows who wrote the lease, and not what.")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(follow_metadata(server), server.now))
 
@@ -759,7 +759,7 @@ def test_the_last_write_of_the_usual_writer_is_not_called_that_of_the_lease() ->
     server.elector("tool", "shop/db", user="system:serviceaccount:ops:tool").renew()
     output = text(account(follow_metadata(server), server.now))
     assert output.startswith(
-        "ops/tool from pod tool wrote it last, 0 s ago; the log does not show the lease itself\nWritten by: db-0"
+        "ops/tool from pod tool wrote it last, 0 s ago; the log does not show what was written\nWritten by: db-0"
     )
     assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in output
     assert "Its writes: typically every 2 s; longest gap between two by the same writer: 2 s" in output

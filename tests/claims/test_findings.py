@@ -1699,7 +1699,7 @@ def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[s
 
 def test_who_wrote_last_is_not_the_one_that_wrote_regularly() -> None:
     assert stolen_at_metadata(user={"username": "jane"}).startswith(
-        "jane wrote it last, 0 s ago; the log does not show the lease itself"
+        "jane wrote it last, 0 s ago; the log does not show what was written"
     )
 
 

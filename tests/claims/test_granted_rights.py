@@ -160,7 +160,7 @@ def test_a_log_without_objects_says_what_its_last_writer_was_refused() -> None:
     server.wait(5)
     db.lead(10)
     assert advise(account(follow_metadata(server), server.now)).startswith(
-        "The input shows writes of the lease, and not"
+        "The input shows who wrote the lease, and not what."
     )
 
 

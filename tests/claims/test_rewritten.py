@@ -269,7 +269,7 @@ def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
     assert make_headline(account(follow_log(server), server.now)).startswith("db-0_1 holds it")
     event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
     output = make_headline(account(follow_log(server), server.now))
-    assert output == "db-0 wrote it last, 0 s ago; the log does not show the lease itself"
+    assert output == "db-0 wrote it last, 0 s ago; the log does not show what was written"
 
 
 @pytest.mark.parametrize("is_created", [True, False], ids=["from its creation on", "later"])

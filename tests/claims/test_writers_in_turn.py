@@ -12,7 +12,7 @@ from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import SECOND
 
-UNSEEN = "The input shows writes of the lease, and not the lease itself. To see it:"
+UNSEEN = "The input shows who wrote the lease, and not what. To see it:"
 USERS = {"alice": "alice", "db-9": "system:serviceaccount:ops:db"}
 
 
@@ -159,10 +159,12 @@ def test_the_turns_begin_with_the_first_change_and_not_with_the_last_write_befor
 def test_where_the_api_server_cut_its_events_off_that_is_why_the_log_does_not_show_the_lease() -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
-    assert "itself. To see it:" in advise_on_log(server)
+    assert "and not what. To see it:" in advise_on_log(server)
     for event in server.log:
         event["annotations"] = {"audit.k8s.io/truncated": "true"}
-    assert "itself, as the API server cut its events off (audit.k8s.io/truncated). To see it:" in advise_on_log(server)
+    assert "and not what, as the API server cut its events off (audit.k8s.io/truncated). To see it:" in advise_on_log(
+        server
+    )
 
 
 def test_of_a_log_without_objects_too_two_applications_are_to_have_a_lease_each() -> None:

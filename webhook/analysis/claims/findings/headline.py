@@ -99,7 +99,7 @@ def _describe_unseen(account: "Account", holder: str, later: tuple[int, Writer] 
         return f"the log has no write of {written}{refused if denied else ''}"
     last, last_at = (describe_writer(later[1]), later[0]) if later else (holder, account.last_renewal)
     since = _describe_since(last_at, account.now)
-    return f"{last} wrote it last{since and f',{since}'}; the log does not show the lease itself"
+    return f"{last} wrote it last{since and f',{since}'}; the log does not show what was written"
 
 
 def _describe_hidden(account: "Account", since: int, holder: str) -> str:

@@ -88,7 +88,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     ]
     beside += [*_list_deleted_waiter(account), *_list_past_rhythms(account), *_list_manager_runs(account)]
     beside += [*_list_change_of_chooser(account), *_list_vain_creations(account), *_list_paused(account)]
-    beside += [*_list_refused_creations(account)]
+    beside += [*_list_refused_creations(account), *_list_job_status(account)]
     beside += [*_list_accepted_candidates(account), *_list_nameless_renewals(account)]
     beside += [*_list_work_after_releases(account), *_list_idle_times(account), *_list_moved_heartbeat(account)]
     found = sorted(
@@ -146,6 +146,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [
         *_list_crossed_locks(account),
         *_list_restarts(account),
+        *_list_job_status(account),
         *_list_change_of_chooser(account),
         *_list_vain_creations(account),
         *_list_refused_creations(account),
@@ -258,6 +259,13 @@ def _list_vain_creations(account: Account) -> list[Event]:
     """Return that an API server tried again and again to name a holder, in vain."""
     found = account.election.vain_creations
     return [] if found is None else [(found.first, found.describe(account.now))]
+
+
+def _list_job_status(account: Account) -> list[Event]:
+    """Return that the status of the Job of the last holder was written after the last write of the lease."""
+    found = account.pods.job
+    is_current = found is not None and account.state is not LeaseState.LIVE
+    return [(found.at, found.describe())] if found is not None and is_current else []
 
 
 def _list_refused_creations(account: Account) -> list[Event]:

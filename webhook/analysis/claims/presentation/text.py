@@ -171,7 +171,7 @@ def _list_holding(account: Account) -> Iterator[Line]:
         held, renewed = "Held before", "Renewed before"
     elif _is_lock(account):
         renewed = "Written"
-    elif status and account.is_taken_only:
+    elif status and (account.is_taken_only or _is_removal_last(account)):
         renewed = "Last written"
     if account.holder:
         yield Line(held, f"{format_name(account.holder)}{_format_since(account)}")
@@ -181,6 +181,13 @@ def _list_holding(account: Account) -> Iterator[Line]:
             f"{format_clock(account.last_renewal, now)}, "
             f"{format_age(account.last_renewal, now)}{_describe_writer(account)}",
         )
+
+
+def _is_removal_last(account: Account) -> bool:
+    """Return whether the write that removed the last holder set renewTime, as a release does: it is no renewal."""
+    tenure = account.history.latest_tenure
+    is_ended = tenure is not None and tenure.until is not None and tenure.removal.is_renewal
+    return account.state is LeaseState.RELEASED and is_ended
 
 
 def _is_lock(account: Account) -> bool:

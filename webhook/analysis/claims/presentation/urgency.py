@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.evidence.free_times import is_used_at_times
 from webhook.analysis.claims.evidence.writers.stored_copies import find_stored_copies
 from webhook.analysis.claims.findings.ongoing import is_ongoing
 from webhook.analysis.claims.presentation.advise import advise
@@ -45,7 +46,7 @@ def _is_free_for_long(account: Account) -> bool:
     """Return whether no one has taken a lease for a while that its last holder renewed, as no lock for a task is."""
     tenure = account.history.latest_tenure
     until = tenure.until if tenure is not None and tenure.processes.renewals else None
-    return until is not None and account.now - until >= MINUTE
+    return until is not None and account.now - until >= MINUTE and not is_used_at_times(account)
 
 
 def _find_start(account: Account) -> str:

@@ -16,6 +16,7 @@ from webhook.analysis.claims.evidence.pods.idle_holders import (
     find_idle_times,
     find_last_work,
 )
+from webhook.analysis.claims.evidence.pods.job_statuses import JobStatus, find_job_status
 from webhook.analysis.claims.evidence.pods.pod_statuses import describe_end_of_holder
 from webhook.analysis.claims.evidence.pods.pods_while_free import PodEvent, list_pod_events
 from webhook.analysis.claims.evidence.pods.work_of_both import WorkAfterRelease, find_work_after_releases
@@ -56,6 +57,8 @@ class PodFacts(Struct, frozen=True):
     """Writes of pods that had released the lease, beside those of the next holders' pods."""
     deleted_waiter: DeletedWaiter | None = None
     """The deletion of the last pod that waited for the lease, before its holder let it expire."""
+    job: JobStatus | None = None
+    """The Job of which the last writer's pod has the name, if its status was written soon after the last write."""
     worked_at: int | None = None
     """The last write of something else by the pod of its holder, shortly before the end of a log."""
 
@@ -82,6 +85,7 @@ def find_pod_facts(
         idle=find_idle_holder(histories, history, now),
         idle_times=find_idle_times(histories, history, now),
         work_after_releases=find_work_after_releases(histories, history),
+        job=find_job_status(histories, history, now),
         worked_at=find_last_work(histories, history, now),
         deleted_waiter=find_deleted_waiter(histories, history),
     )

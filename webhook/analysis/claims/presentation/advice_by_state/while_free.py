@@ -8,6 +8,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.evidence.contenders.askers import Askers
+from webhook.analysis.claims.evidence.free_times import find_earlier_free_time
 from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
 from webhook.analysis.claims.evidence.pods.rollouts import describe_templates, describe_updates
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
@@ -48,13 +49,8 @@ def advise_while_free(account: Account) -> Advice:
         sentence = f"The lease is free, and all who asked for it since were refused. {after.sentence}"
         return replace(after, sentence=sentence)
     is_lock = is_used_as_lock(history.tenures)
-    if not is_lock and (free := _measure_vacancy(account)) is not None:
-        which = "their logs" if history.kind is InputKind.AUDIT_LOG else "their logs and the audit log"
-        sentence = (
-            f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
-            f"waiting, for example; {which} show which. To see the pods:"
-        )
-        return Advice(sentence, f"{where} get pods")
+    if not is_lock and (vacant := _advise_on_vacancy(account)) is not None:
+        return vacant
     latest = history.latest_tenure
     is_unasked = account.askers is not None and not account.askers.asking
     if latest is not None and is_unasked and is_gone(account.pods.deletions, latest):
@@ -65,6 +61,24 @@ def advise_while_free(account: Account) -> Advice:
     return _advise_on_rollouts(account) or Advice(
         "A replica that runs, and may write it, can take the lease at once:", f"{where} get pods"
     )
+
+
+def _advise_on_vacancy(account: Account) -> Advice | None:
+    """Return the advice about a lease that no one has taken for long, or that was as free before; None if neither."""
+    history, where = account.history, make_kubectl_prefix(account.history.namespace)
+    if account.pods.job is not None:
+        return account.pods.job.advise(account.now)
+    if (earlier := find_earlier_free_time(account)) is not None:
+        sentence = f"{earlier.describe(account.now)}, as one is that is used only at times. To see what uses it:"
+        return Advice(sentence, f"{where} get pods,jobs")
+    if (free := _measure_vacancy(account)) is None:
+        return None
+    which = "their logs" if history.kind is InputKind.AUDIT_LOG else "their logs and the audit log"
+    sentence = (
+        f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
+        f"waiting, for example; {which} show which. To see the pods:"
+    )
+    return Advice(sentence, f"{where} get pods")
 
 
 def _advise_on_rollouts(account: Account) -> Advice | None:

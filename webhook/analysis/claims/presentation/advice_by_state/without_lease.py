@@ -83,7 +83,7 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (in_turn := _advise_on_writers_in_turn(account)) is not None:
         return in_turn
-    if (work := advise_on_work_of_writer(account)) is not None:
+    if (work := advise_on_work_of_writer(account) or _advise_on_job(account)) is not None:
         return work
     shared = next((one for one in account.findings if isinstance(one, Claim) and one.check == "lease-shared"), None)
     identities = shared.arguments.get("identities") if shared is not None else None
@@ -91,11 +91,16 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
         return advise_on_finding(shared)  # service accounts, as those of two applications
     cut = ", as the API server cut its events off (audit.k8s.io/truncated)" if history.requests.is_cut_off else ""
     sentence = (
-        f"The input shows writes of the lease, and not the lease itself{cut}. To see it:"
+        f"The input shows who wrote the lease, and not what{cut}. To see it:"
         if history.tenures
         else "To see the lease:"
     )
     return Advice(sentence, make_command_for_managers(history))
+
+
+def _advise_on_job(account: Account) -> Advice | None:
+    """Return how to see whether the Job has ended of which a pod wrote the lease last; None if no log shows that."""
+    return account.pods.job.advise(account.now) if account.pods.job is not None else None
 
 
 def _advise_on_absent_lease(account: Account) -> Advice:
