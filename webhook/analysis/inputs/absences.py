@@ -1,14 +1,16 @@
-"""Requests of an audit log that show that a pod or a node was gone: it was not found, or another one took its name.
+"""Requests of an audit log that show that an object was gone: it was not found, or another one took its name.
 
 In: an audit event. Out: which object was not there, and since when at the latest. So a deletion before that was no dry
 run, even if the log hides the options of that. Only a pod's own requests are not read so: they are what the pod does.
 """
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.items import ObjectAbsence
+from webhook.analysis.inputs.related_writes import KINDS
 from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
@@ -16,26 +18,34 @@ if TYPE_CHECKING:
 
 NODE: Final = "Node"
 POD: Final = "Pod"
-_KINDS: Final = {"pods": POD, "nodes": NODE}
-_OBJECT: Final = re.compile(rb'"resource":\s*+"(?:pods|nodes)"')
+_OFTEN_MISSING: Final = frozenset({"configmaps", "secrets", "replicasets"})
+"""Clients look for these all the time, whether they are there or not: that would crowd out what matters."""
+_KINDS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "pods"): POD,
+    **{place: kind for place, kind in KINDS.items() if place[1] not in _OFTEN_MISSING},
+}
+_OBJECT: Final = re.compile(
+    rb'"resource":\s*+"(?:%b)"' % b"|".join(resource.encode() for resource in dict.fromkeys(name for _, name in _KINDS))
+)
 _NOT_FOUND: Final = re.compile(rb'"code":\s*+404\b')
 _OF_OBJECT: Final = frozenset({"get", "delete", "patch", "update"})
 """Verbs of requests that are answered with 404 if the object itself is not there."""
 
 
 def may_show_absence(line: bytes) -> bool:
-    """Return whether a line of a log may be of a request for a pod or a node that was not found; few are."""
+    """Return whether a line of a log may be of a request for an object that was not found; few are."""
     return _NOT_FOUND.search(line) is not None and _OBJECT.search(line) is not None
 
 
 def interpret_absence(event: "AuditEvent") -> ObjectAbsence | None:
-    """Return which pod or node was not there when a request came; None if the request does not show that.
+    """Return which object was not there when a request came; None if the request does not show that.
 
     A creation shows it: an API server has one object of a name at a time. An answer from a cache may be an old one.
     """
     reference, code = event.object_ref, event.response_status.code
-    kind, received = _KINDS.get(reference.resource), get_instant(normalize(event.request_received_timestamp))
-    is_whole = not (reference.api_group or reference.subresource) and bool(reference.name)
+    kind = _KINDS.get((reference.api_group, reference.resource))
+    received = get_instant(normalize(event.request_received_timestamp))
+    is_whole = not reference.subresource and bool(reference.name)
     if kind is None or received is None or not is_whole or event.is_from_cache or "dryRun" in event.query:
         return None
     is_missing = event.verb in _OF_OBJECT and code == HTTPStatus.NOT_FOUND

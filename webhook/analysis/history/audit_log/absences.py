@@ -1,4 +1,4 @@
-"""When pods and nodes were known to be gone, as an audit log shows: so a deletion before that was no dry run."""
+"""When objects were known to be gone, as an audit log shows: so a deletion before that was no dry run."""
 
 from collections import deque
 from collections.abc import Sequence
