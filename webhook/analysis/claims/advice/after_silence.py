@@ -31,6 +31,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.machines.api_servers import API_SERVERS, API_SERVERS_BY_HOST
+from webhook.analysis.claims.evidence.writers.removed_webhooks import RemovedWebhook
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Refusal
@@ -247,7 +248,7 @@ def _advise_on_pod(tenure: Tenure, pod: Pod, *, is_lost: bool) -> Advice:
 def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int) -> Advice:
     """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
     if cause.refusal and cause.refusal.failed_webhook:
-        return _advise_on_failed_webhook(cause.refusal, history, now=now)
+        return _advise_on_failed_webhook(cause.refusal, cause.removed_webhook, history, now=now)
     if cause.waits_for_etcd:
         return _add_pod_that_may_have_stopped(_ON_ETCD, cause, history, tenure, now=now)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.slow_part in BY_WEBHOOKS:
@@ -270,12 +271,20 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     return _add_pod_that_may_have_stopped(_NEXT_STEPS[cause.blame], cause, history, tenure, now=now)
 
 
-def _advise_on_failed_webhook(refusal: Refusal, history: LeaseHistory, *, now: int) -> Advice:
-    """Return where to look for why the API server could not call a webhook, which need not be so any more."""
+def _advise_on_failed_webhook(
+    refusal: Refusal, removed: RemovedWebhook | None, history: LeaseHistory, *, now: int
+) -> Advice:
+    """Return where to look for why the API server could not call a webhook, or what to do once it was `removed`."""
     webhook = format_name(refusal.failed_webhook)
     failed = (one.at for one in history.requests.refusals if one.failed_webhook == refusal.failed_webhook)
     last = max(failed, default=refusal.at)
     if max((one.last_renewal for one in history.tenures), default=0) > last:
+        if removed is not None:
+            return Advice(
+                f"Before {removed.who_installs} again, let {removed.text} leave out leases (coordination.k8s.io): "
+                f"webhook {webhook} failed for writes of the lease until {format_clock(last, now)}, and they have "
+                "succeeded since that was deleted."
+            )
         until = f"until {format_clock(last, now)}, and they have succeeded since"
         return Advice(f"Webhook {webhook} failed for writes of the lease {until}. See why it failed:", WEBHOOKS)
     return Advice(f"See why webhook {webhook}, which the API server calls for writes of the lease, fails:", WEBHOOKS)

@@ -29,6 +29,7 @@ from webhook.analysis.claims.evidence.writers.failed_writes import (
     may_have_stored,
     name_logs,
 )
+from webhook.analysis.claims.evidence.writers.removed_webhooks import find_removed_webhook
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -247,7 +248,8 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
     if last.slow_part:
         text += f"; of the {format_length(last.took)} of the last one, {last.slow_part} took most, as the log says"
     if all(one.failed_webhook for one in failed):
-        return Diagnosis(Blame.SERVER, text, (Cause.FAILED,), last)
+        removed = find_removed_webhook(evidence.histories.index.related_writes, evidence.history, last)
+        return Diagnosis(Blame.SERVER, text, (Cause.FAILED,), last, removed_webhook=removed)
     if late or not compared.on_time:
         text += count_failures_of_others(evidence)
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, (Cause.FAILED, Cause.API_SERVER), last)
