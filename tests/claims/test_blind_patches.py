@@ -23,7 +23,7 @@ RENEWED = (
 )
 BLIND = (
     "Find out why shop/batch from pod {} removed the holder, by a patch without a precondition, which removes whoever "
-    "is there (preset strict denies it"
+    "is there (this webhook, with preset strict, denies that"
 )
 
 

@@ -61,8 +61,8 @@ def read(server: FakeServer) -> str:
 def test_who_installs_it_again_is_to_exempt_leases() -> None:
     assert read(play()) == (
         "Before ci@example.org, who had created it, installs it again, let ValidatingWebhookConfiguration guard leave "
-        "out leases (coordination.k8s.io): webhook guard.vendor.example failed for writes of the lease until 11:07:40Z, "
-        "and they have succeeded since that was deleted."
+        "out leases (coordination.k8s.io): webhook guard.vendor.example failed for writes of the lease until "
+        "11:07:40Z, and they have succeeded since that was deleted."
     )
 
 

@@ -99,6 +99,8 @@ class Subject(Struct, frozen=True, dict=True):
     """A history shows that what was written in with its holder is old, and that no one has renewed it since."""
     other_managers: frozenset[str] = frozenset()
     """Field managers of which a history shows that they are none of holders."""
+    is_server_clock_right: bool = False
+    """The clocks of other holders agree with that of the API server that dates its renewals."""
     ends_at: int | None = None
     """The end of a history that is over, in microseconds since 1970; None if time has passed in it until now."""
     source: str = ""
@@ -481,7 +483,7 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     zone = is_time_zone(abs(off))
     message = (
         f"renewTime is at least {format_span(abs(off))} {direction} the time at which the API server stored it: "
-        "the holder's clock is off, or that of the API server"
+        f"the holder's clock is off{'' if subject.is_server_clock_right else ', or that of the API server'}"
     )
     if -_SLOWEST <= off < 0:
         message += ", or its requests take as long to be admitted"

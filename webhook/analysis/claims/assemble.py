@@ -25,6 +25,7 @@ from webhook.analysis.claims.evidence.silent_holders.write_pauses import find_wr
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.writers.related_writes import find_related_writes
 from webhook.analysis.claims.evidence.writers.stored_copies import has_old_renew_time, list_managers_of_copies
+from webhook.analysis.claims.findings.false_expiry import is_server_clock_right
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -114,6 +115,7 @@ def _make_subject(
         is_election=not history.is_heartbeat,
         runs_on=runs_on,
         is_held_by_node=bool(find_named_node(histories, history, now)),
+        is_server_clock_right=is_server_clock_right(history),
         limits=histories.find_limits(history.namespace, history.name),
         is_never_renewed=has_old_renew_time(history),
         other_managers=list_managers_of_copies(history),

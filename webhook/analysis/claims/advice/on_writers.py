@@ -293,4 +293,4 @@ def describe_strict(who: Writer) -> str:
     """
     if is_always_exempt(UserInfo(who.user, who.groups)):
         return ""
-    return " (preset strict denies it, if the lease has stamps)"
+    return " (this webhook, with preset strict, denies that where it stamps leases)"

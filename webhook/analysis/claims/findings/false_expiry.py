@@ -8,6 +8,7 @@ from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import MUTATORS, make_command_for_nodes_of_pods
+from webhook.analysis.claims.evidence.writers.foreign_writes import find_stranger
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -41,7 +42,8 @@ def explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, n
         return FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.own_clock_ahead
     if ahead is None or ahead >= -_MIN_CLOCK_ERROR:
-        return _explain_own_time_set_back(history, before, after, now)
+        own = _explain_own_time_set_back(history, before, after, now)
+        return own or explain_clock_of_taker(history, before, after)
     behind = f"{format_length(-ahead)} behind the API server's"
     if _are_equally_off(history, ahead):
         text = (
@@ -49,14 +51,34 @@ def explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, n
             f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {_CONCLUSION}"
         )
         return FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
-    advice = _advise_on_clock(history, before, after, "Correct")
+    advice = _advise_on_clock(history, after, f"Correct the clock of the node of {format_name(before.holder)}")
     return FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
 
 
-def _advise_on_clock(history: LeaseHistory, before: Tenure, after: Tenure, what: str) -> Advice:
+def explain_clock_of_taker(history: LeaseHistory, before: Tenure, after: Tenure) -> FalseExpiry | None:
+    """Explain by the clock of the new holder, by which the lease had expired; None if it had not, or is not known.
+
+    A thief may write any times: whoever is not known to be of the holder's account is no elector with a wrong clock.
+    """
+    ahead, duration = after.own_clock_ahead, before.duration
+    if ahead is None or ahead <= _MIN_CLOCK_ERROR or not duration:
+        return None
+    if after.processes.doubtful_taker is not None or find_stranger(before, after) is not None:
+        return None
+    claimed = before.kept_until + (before.clock.ahead_at_last or 0)
+    if after.since + ahead < claimed + duration * SECOND:
+        return None
+    text = (
+        f"Its renewTimes are {format_length(ahead)} ahead of the API server's clock: "
+        "if it compares renewTime with its own clock, the lease looked expired to it"
+    )
+    what = f"First check the clock of the node of {format_name(after.holder)}"
+    return FalseExpiry(text, "clock", _advise_on_clock(history, after, what))
+
+
+def _advise_on_clock(history: LeaseHistory, after: Tenure, what: str) -> Advice:
     return Advice(
-        f"{what} the clock of the node of {format_name(before.holder)}; "
-        f"{format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
+        f"{what}; {format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
         "To see which nodes they run on:",
         make_command_for_nodes_of_pods(history.namespace),
     )
@@ -72,7 +94,8 @@ def _explain_own_time_set_back(history: LeaseHistory, before: Tenure, after: Ten
     when = format_clock(back.at, now)
     moved = f"back by {format_length(back.length)}, to {format_clock(back.after, now)}"
     text = f"A renewal in the old holder's name at {when} had set renewTime {moved}, so {_CONCLUSION}"
-    return FalseExpiry(text, "clock", _advise_on_clock(history, before, after, "Check"))
+    what = f"Check the clock of the node of {format_name(before.holder)}"
+    return FalseExpiry(text, "clock", _advise_on_clock(history, after, what))
 
 
 def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> FalseExpiry | None:
@@ -101,3 +124,17 @@ def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
         if one.own_clock_ahead is not None and abs(one.own_clock_ahead - ahead) < _MIN_CLOCK_ERROR
     }
     return len(alike) > 1
+
+
+def is_server_clock_right(history: LeaseHistory) -> bool:
+    """Return whether the clock of another holder agrees with that of the API server that the present one uses.
+
+    Only a log shows which API server dated a write: one of several may be wrong.
+    """
+    tenure = history.current_tenure
+    last = tenure.last_renewal_write if tenure is not None else None
+    if tenure is None or last is None or not last.is_logged or len(history.requests.logs) != 1:
+        return False
+    others = (one for one in history.tenures if one.holder != tenure.holder and one.beginning.write.is_logged)
+    clocks = (one.own_clock_ahead for one in others)
+    return any(one is not None and abs(one) <= _MIN_CLOCK_ERROR for one in clocks)

@@ -433,7 +433,10 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
         when = "never, unless it is repaired" if at is None else f"{format_clock(at, now)}, {format_age(at, now)}"
         yield Line("Can be taken", when)
     elif at is not None and at > now and status.state is LeaseState.LIVE and account.unshown_duration is None:
-        yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
+        when = f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed"
+        # What looks live for longer by less than clocks differ needs no word.
+        is_ahead = status.ahead is not None and status.ahead > 2 * SECOND
+        yield Line("Expires", f"{when}{_describe_other_clocks(account, status) if is_ahead else ''}")
     elif at is not None and status.state is LeaseState.EXPIRED:
         sign = "it was written in" if has_old_renew_time(account.history) else "the last renewal"
         when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after {sign}"
@@ -451,7 +454,7 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
 
 
 def _describe_other_clocks(account: Account, status: LeaseStatus) -> str:
-    """Say until when an expired lease looks live by a renewTime that is ahead; "" if it does not."""
+    """Say until when a lease looks live by a renewTime that is ahead, if it has expired or does so before; else ""."""
     lease, now = account.history.lease, account.now
     claimed = get_readable_instant(normalize(lease.spec.renew_time)) if lease is not None else None
     until = 0 if claimed is None else claimed + (status.duration or 0) * SECOND

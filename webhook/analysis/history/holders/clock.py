@@ -4,7 +4,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.kubernetes.objects import LeaseSpec
+from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.analysis.inputs.rewriting import RENEW_TIME
+from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
 
@@ -63,3 +65,21 @@ class HolderClock(Struct, frozen=True):
         is_alone = self.ahead_at_last is not None and abs(self.ahead_at_last - ahead) > SECOND
         is_server = abs(ahead) <= skew + MAX_TOLERANCE
         return HolderClock(None if is_odd and (is_alone or is_server) else ahead, ahead)
+
+
+def measure_by_request(seen: Observation) -> int | None:
+    """Return by how much a writer's clock is ahead of when an API server answered a write, as a log shows; else None.
+
+    It has fractions, as stamps have not, and what a log has of a request alone shows it, too. That it is behind does
+    not show: a request may have been on its way. What a webhook changed is not the time of the writer's clock, and a
+    patch may leave that of another writer.
+    """
+    is_write = seen.input_kind is InputKind.AUDIT_LOG and seen.act in {Act.CREATED, Act.UPDATED}
+    if not is_write or seen.verb == "patch" or seen.at is None or not isinstance(seen.object, Lease):
+        return None
+    if any(one.field == RENEW_TIME for one in seen.rewritings):
+        return None
+    claimed = get_readable_instant(normalize(seen.object.spec.renew_time))
+    if claimed is None or claimed < seen.at - seen.took - SECOND:
+        return None
+    return max(0, claimed - seen.at)

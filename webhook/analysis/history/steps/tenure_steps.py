@@ -6,6 +6,7 @@ In: a step, and what was concluded of it. Out: the events of the step, and the t
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.beginning import Beginning
+from webhook.analysis.history.holders.clock import measure_by_request
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import find_manager_of_holder, measure_ahead
@@ -111,9 +112,13 @@ def advance_at(step: Step, at: int | None) -> None:
 
 
 def measure_clock(step: Step, tenure: Tenure) -> None:
-    """Measure the clock of a holder by the state that is known."""
+    """Measure the clock of a holder by the write that is seen, or else by the state that is known."""
     history = step.history
     ahead = measure_ahead(history.lease.spec, history.entries) if history.lease else None
+    # Of clocks that differ, a log says by how much at least.
+    if (ahead is not None or history.is_as_sent) and not step.bounds.skew:
+        asked = measure_by_request(step.seen)
+        ahead = ahead if asked is None else asked
     tenure.measure_clock(ahead, step.bounds.skew)
 
 
