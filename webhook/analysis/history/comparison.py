@@ -112,7 +112,7 @@ def compare_renewals(
     are_alike = [_is_held_alike(history, other, start, end) for other in back]
     alike = [other for other, is_alike in zip(back, are_alike, strict=True) if is_alike]
     back = alike + [other for other, is_alike in zip(back, are_alike, strict=True) if not is_alike]
-    own_node = history.find_node_at(start)
+    own_node = history.name if history.namespace == NODE_LEASES else history.find_node_at(start)
     nodes = {own_node, *(other.find_node_at(start) for other in late)}
     is_one_node = len(nodes) == 1 and "" not in nodes
     renewed = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
@@ -125,7 +125,7 @@ def compare_renewals(
         repeated=_count_repeated((history, *late), start),
         on_time=len(on_time),
         is_sample=is_sample,
-        is_one_node=is_one_node,
+        node=own_node if is_one_node else "",
         paused=len(paused),
         silent_for=max((silence for _, silence in paused), default=0),
         named_paused=_name_some([other for other, _ in paused]),

@@ -490,14 +490,14 @@ def _list_silences_within(silences: Sequence[Silence], start: int, end: int) -> 
 class OtherLeases(Struct, frozen=True):
     """The other leases while one was silent; `is_sample` if only some of them were compared.
 
-    `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
+    `node` is the one from which all that were late are known to be held, as the one that was silent is; else "".
     `paused` of those that were on time missed renewals first, for `silent_for` microseconds at most.
     """
 
     late: int = 0
     on_time: int = 0
     is_sample: bool = False
-    is_one_node: bool = False
+    node: str = ""
     paused: int = 0
     silent_for: int = 0
     named_paused: tuple[tuple[str, str], ...] = ()
@@ -544,7 +544,7 @@ class OtherLeases(Struct, frozen=True):
     def are_enough(self) -> bool:
         """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
         number = self.late - self.repeated + self.on_time + self.hindered
-        return number >= _MIN_OTHERS and not self.is_one_node
+        return number >= _MIN_OTHERS and not self.node
 
 
 class Timing(Struct, frozen=True, gc=False):

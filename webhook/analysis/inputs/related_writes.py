@@ -66,6 +66,8 @@ _OWNER: Final = "ReplicaSet"
 DEBUGGED: Final = "Pod"
 """The kind of a write that put a container for debugging into a pod; others of pods are no `RelatedWrite`."""
 STATUS_WRITTEN: Final = "given another status"
+REGISTERED: Final = "registered anew"
+"""A kubelet asks for its Node when it starts, and at no other time; that it exists is an answer as good as any."""
 _DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
 _VERBS: Final = {"scale": "scaled", "status": STATUS_WRITTEN}
 _CONTROLLERS: Final = (
@@ -128,6 +130,8 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         done = "created"  # an apply creates what does not exist
     is_of_node = kind == "Node" and _is_about_health(event)
     is_whole = (is_of_node or reference.subresource in {"", "scale"}) and bool(reference.name) and at is not None
+    if kind == "Node" and _is_registration(event):
+        return _make_registration(event)
     if kind is None or done is None or not is_whole or not 200 <= event.response_status.code < 300:
         return None
     writer = event.writer
@@ -161,6 +165,34 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         program=name_program(event.user_agent),
         may_change_nothing=event.verb == "patch" and done == "updated" and sent == bytes(NULL),
         taints=find_taints(event.verb, sent, bytes(event.response_object)) if is_tainted else None,
+    )
+
+
+def _is_registration(event: "AuditEvent") -> bool:
+    """Return whether a node asked for its own Node, which existed already.
+
+    Source: `registerWithAPIServer` of kubernetes `pkg/kubelet/kubelet_node_status.go`.
+    """
+    reference, user = event.object_ref, event.writer.user
+    is_own = user.startswith(NODE_USER) and reference.name in {"", user.removeprefix(NODE_USER)}
+    is_asked = event.verb == "create" and not reference.subresource and event.answered_at is not None
+    exists = event.response_status.code == HTTPStatus.CONFLICT
+    return is_own and is_asked and exists and not event.writer.impersonator and not find_dry_run(event)
+
+
+def _make_registration(event: "AuditEvent") -> RelatedWrite:
+    at = event.answered_at
+    assert at is not None
+    return RelatedWrite(
+        at=at,
+        kind="Node",
+        namespace="",
+        name=event.writer.user.removeprefix(NODE_USER),
+        verb=REGISTERED,
+        writer=event.writer,
+        received=get_instant(normalize(event.request_received_timestamp)),
+        program=name_program(event.user_agent),
+        may_change_nothing=True,
     )
 
 

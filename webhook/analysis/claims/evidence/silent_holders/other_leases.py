@@ -81,7 +81,7 @@ def _compare_late(evidence: SilenceEvidence, late: str, own: Sequence[Cause], *,
     if restarted is not None and not compared.are_enough:
         return diagnose_restart(restarted.describe(end), own)
     if not compared.are_enough:
-        why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
+        why = f"{late}, {_ONE_NODE if compared.node else _TOO_FEW}"
         return Diagnosis(Blame.UNKNOWN, why, (*own, Cause.NETWORK))
     shown = late if restarted is None else f"{late}; {restarted.describe(end)}"
     return _diagnose_outage(evidence, shown, is_silent=is_silent and not slow)
@@ -319,7 +319,10 @@ def _describe_those_late(compared: OtherLeases) -> str:
         parts.append(f"{format_leases(compared.named_stopped, stopped)} {were} not renewed again")
     if compared.hindered:
         parts.append(f"writes of {format_count(compared.hindered, 'other')} {_HINDERED}")
-    return f", and {', and '.join(parts)}"
+        return f", and {', and '.join(parts)}"
+    held = "whose holder runs" if compared.late == 1 else "all held"
+    node = f", {held} on that node" if compared.node and compared.late else ""
+    return f", and {', and '.join(parts)}{node}"
 
 
 def _count_alike(compared: OtherLeases) -> str:

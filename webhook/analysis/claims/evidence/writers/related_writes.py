@@ -23,7 +23,7 @@ from webhook.analysis.history.elections.refused_candidates import RefusedCandida
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
-from webhook.analysis.inputs.related_writes import DEBUGGED, STATUS_WRITTEN, WORKLOADS
+from webhook.analysis.inputs.related_writes import DEBUGGED, REGISTERED, STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference, is_foreign_strategy
@@ -104,6 +104,7 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     is_unheard = write.verb == STATUS_WRITTEN and write.writer.is_node_controller
     why = ", as when its kubelet is not heard" if is_unheard else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) and not write.change else why
+    why = ", as when its kubelet starts" if write.verb == REGISTERED else why
     change = f", {write.change}" if write.change else ""
     # Programs apply what is stored already again and again; a person means to change something.
     is_by_program = UserInfo(write.writer.user).service_account is not None
