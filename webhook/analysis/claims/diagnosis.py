@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from webhook.analysis.claims.evidence.writers.removed_webhooks import RemovedWebhook
+from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
 from webhook.analysis.history.audit_log.refusal import Refusal
 
 
@@ -123,6 +124,8 @@ class Diagnosis(Struct, frozen=True):
     """True if reads of the lease by others failed as well, which no admission webhook sees."""
     status_written: tuple[int, ...] = ()
     """The times at which a kubelet wrote the status of its pod: when it fell silent, and when it asked again."""
+    replaced_account: ReplacedAccount | None = None
+    """Its account, if that was deleted just before its credentials were no longer accepted."""
     removed_webhook: RemovedWebhook | None = None
     """The configuration with whose deletion failures to call a webhook ended; None if that is not known."""
 

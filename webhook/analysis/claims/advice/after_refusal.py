@@ -23,6 +23,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.evidence.writers.foreign_writes import find_foreign_write
+from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name, join_with_and
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
@@ -173,6 +174,13 @@ def _advise_on_anonymous_requests(history: LeaseHistory, refusal: Refusal) -> Ad
 def _advise_to_find_pod(sentence: str, history: LeaseHistory, address: str) -> Advice:
     if not address:
         return Advice(f"{sentence} To see the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
+    known = (
+        who for source, found in history.requests.sources.items() if get_address(source) == address for who in found
+    )
+    if len({one.pod for one in known if one.pod}) > 1:
+        # It is that of a node, or of a proxy, or was given to another pod.
+        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
+        return Advice(f"{sentence} Several pods had the address. To see them, and their nodes:", pods)
     selector = quote_for_shell(f"status.podIP={address}")
     return Advice(f"{sentence} To see which pod has the address:", f"kubectl get pods -A --field-selector {selector}")
 
@@ -199,6 +207,15 @@ def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -
         sentence += " Tokens that were accepted from there are bound to a Node. To see that:"
         return Advice(sentence, make_command_for_node(nodes.pop()))
     return _advise_to_find_pod(sentence, history, address)
+
+
+def advise_on_replaced_account(history: LeaseHistory, refusal: Refusal, replaced: ReplacedAccount, now: int) -> Advice:
+    """Return what to do once an account was replaced: pods that were created since have other tokens."""
+    sentence = f"{replaced.describe(now)}."
+    if any(one.last_renewal > refusal.at for one in history.tenures):
+        return Advice(f"{sentence} Change a ServiceAccount in place, or restart its pods at once.")
+    pods = f"{make_kubectl_prefix(replaced.deletion.namespace)} get pods"
+    return Advice(f"{sentence} Restart its pods, which get other tokens then. To see them:", pods)
 
 
 def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:

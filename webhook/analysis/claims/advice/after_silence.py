@@ -5,7 +5,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
+from webhook.analysis.claims.advice.after_refusal import advise_after_refusal, advise_on_replaced_account
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
 from webhook.analysis.claims.claim import Advice
@@ -152,6 +152,8 @@ def _advise_on_refused_holder(
             "deleted, also if another one has its name then, it needs a new token. To see the Node:"
         )
         return Advice(sentence, make_command_for_node(cause.token_node))
+    if cause.replaced_account is not None:
+        return advise_on_replaced_account(history, refusal, cause.replaced_account, now)
     return advise_after_refusal(history, refusal, now)
 
 

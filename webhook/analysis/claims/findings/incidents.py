@@ -8,6 +8,7 @@ from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence.pods.gone_pods import describe_confirmed_end
 from webhook.analysis.claims.evidence.silent_holders import silences
+from webhook.analysis.claims.evidence.writers.replaced_accounts import find_replaced_account
 from webhook.analysis.claims.evidence.writers.sole_writers import find_sole_writer
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
@@ -82,7 +83,13 @@ def _find_in_history(
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
     if ongoing is not None and ongoing.blame is Blame.REFUSED and history.latest_tenure:
         known.append((history.latest_tenure.last_renewal, now))
-    yield from find_refusals(history, known, now)
+    unaccepted = [one for one in history.requests.refusals if one.is_unknown_user]
+    replaced = (
+        find_replaced_account(histories.index.related_writes, history, unaccepted, histories.bounds.skew)
+        if unaccepted
+        else None
+    )
+    yield from find_refusals(history, known, replaced, now)
     yield from find_refused_candidates(histories, history, now)
     yield from find_fenced_writes(history, now)
 

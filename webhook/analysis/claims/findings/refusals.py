@@ -5,11 +5,16 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice.after_refusal import advise_after_refusal, has_renewed_since_refusals
+from webhook.analysis.claims.advice.after_refusal import (
+    advise_after_refusal,
+    advise_on_replaced_account,
+    has_renewed_since_refusals,
+)
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
 from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.evidence.silent_holders import silences
+from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
@@ -68,15 +73,20 @@ def _describe_sources(group: Sequence[Refusal]) -> str:
     return f", from{program} at {join_names(addresses)}," if addresses else ""
 
 
-def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
-    """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
+def find_refusals(
+    history: LeaseHistory, known: Sequence[tuple[int, int]], replaced: ReplacedAccount | None, now: int
+) -> Iterator[Claim]:
+    """Yield a finding for each writer with refused writes, but not for those that explain another finding.
+
+    `replaced` is the account whose tokens were no longer accepted, if requests without a name were those of its pods.
+    """
     groups: dict[tuple[Writer, RefusedBy, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
         if refusal.is_denied_write and not has_lost_race(refusal, history):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     # Of a writer that is named, all are counted, also those that explain something else.
     shown = {key: group for key, group in groups.items() if _count_unexplained(group, known)}
-    yield from (_claim_refusals(history, group, now) for group in _find_latest(shown.values()))
+    yield from (_claim_refusals(history, group, replaced, now) for group in _find_latest(shown.values()))
     writers = {(who, by) for who, by, _ in shown}
     reads: dict[tuple[Writer, RefusedBy], list[Refusal]] = {}
     for refusal in history.requests.refusals:
@@ -84,7 +94,7 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
         if refusal.is_read and refusal.is_denied and key_of_reads not in writers:
             reads.setdefault(key_of_reads, []).append(refusal)
     often = [group for group in reads.values() if _count_unexplained(group, known) >= _MANY_READS]
-    yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
+    yield from (_claim_refused_reads(history, group, replaced, now) for group in _find_latest(often))
 
 
 def _describe_reads_after(group: Sequence[Refusal], reads: Sequence[Refusal], least: str, now: int) -> str:
@@ -117,7 +127,15 @@ def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
     return sorted(groups, key=lambda group: group[-1].at)[-silences.MAX_OF_A_KIND :]
 
 
-def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+def _advise(history: LeaseHistory, last: Refusal, replaced: ReplacedAccount | None, now: int) -> Advice:
+    if replaced is not None and last.is_unknown_user:
+        return advise_on_replaced_account(history, last, replaced, now)
+    return advise_after_refusal(history, last, now)
+
+
+def _claim_refused_reads(
+    history: LeaseHistory, group: Sequence[Refusal], replaced: ReplacedAccount | None, now: int
+) -> Claim:
     """Return a finding about a process that asks for a lease again and again, and may not even read it."""
     last = group[-1]
     who = _describe_senders(history, group)
@@ -133,7 +151,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
         "read-refused",
         Severity.WARNING,
         message,
-        advise_after_refusal(history, last, now),
+        _advise(history, last, replaced, now),
         "refused",
         over_since=_find_end(history, last.at, now),
         arguments={
@@ -146,7 +164,9 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     )
 
 
-def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+def _claim_refusals(
+    history: LeaseHistory, group: Sequence[Refusal], replaced: ReplacedAccount | None, now: int
+) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or last.refuser
     who = _describe_senders(history, group)
@@ -194,7 +214,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     is_passing = len(group) == 1 and last.by is RefusedBy.RIGHTS and may_write
     if is_passing:
         message += "; later writes of the same user were stored"
-    severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
+    severity, advice = Severity.INFO if is_passing else Severity.WARNING, _advise(history, last, replaced, now)
     # What kept a holder from renewing it is over with its next renewal.
     if (over or expiry) and has_renewed_since_refusals(history, last):
         advice = replace(advice, sentence=f"The refusals have ended. {advice.sentence}")

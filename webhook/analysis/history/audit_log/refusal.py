@@ -278,6 +278,11 @@ class Refusal(Struct, frozen=True):
         return self.code == _INTERNAL_ERROR and self.took < SLOW
 
     @property
+    def is_unknown_user(self) -> bool:
+        """True if no credentials were accepted with it, so that the log has no name of who sent it."""
+        return self.code == UNAUTHENTICATED and not self.writer.user
+
+    @property
     def failed_webhook(self) -> str:
         """The name of the webhook that the API server could not call, and without which it stores nothing, or ""."""
         found = _FAILED_WEBHOOK.search(self.message)

@@ -30,6 +30,7 @@ from webhook.analysis.claims.evidence.writers.failed_writes import (
     name_logs,
 )
 from webhook.analysis.claims.evidence.writers.removed_webhooks import find_removed_webhook
+from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount, find_replaced_account
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -180,7 +181,7 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     is_alone = evidence.history.requests.is_only_source_of(evidence.tenure, unauthenticated[-1].source)
     if not is_alone and all(one.is_read for one in unauthenticated):
         return None
-    doubt = "" if is_alone else ", which it shares with others"
+    doubt = "" if is_alone else " (others used both as well)"
     late = [one for one in evidence.late_answers if one.code == UNAUTHENTICATED and one.source in evidence.sources]
     text = (
         f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), "
@@ -201,11 +202,21 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
             deletion=describe_first_request(deleted, evidence.end),
             is_end_shown=deleted.ended_at is not None,
         )
+    if (replaced := _find_replaced_account(evidence)) is not None:
+        text = f"{text}; {replaced.describe(evidence.end)}"
+        return Diagnosis(Blame.REFUSED, text, possible, last, replaced_account=replaced)
     own = evidence.tenure.processes.own if evidence.tenure is not None else None
     node = own.bound_node if own is not None else ""
     # Whoever shares its address may not be heard by name.
     text += _describe_deleted_node(evidence, node, first) if node else ""
     return Diagnosis(Blame.REFUSED, text, possible, last, token_node=node)
+
+
+def _find_replaced_account(evidence: SilenceEvidence) -> ReplacedAccount | None:
+    """Return the account that was replaced before any request was not accepted, which need not be the holder's."""
+    histories, history = evidence.histories, evidence.history
+    unaccepted = [one for one in history.requests.refusals if one.is_unknown_user]
+    return find_replaced_account(histories.index.related_writes, history, unaccepted, histories.bounds.skew)
 
 
 def _describe_deleted_node(evidence: SilenceEvidence, node: str, until: int) -> str:
