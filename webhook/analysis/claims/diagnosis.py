@@ -124,6 +124,8 @@ class Diagnosis(Struct, frozen=True):
     """True if reads of the lease by others failed as well, which no admission webhook sees."""
     status_written: tuple[int, ...] = ()
     """The times at which a kubelet wrote the status of its pod: when it fell silent, and when it asked again."""
+    active_at: int | None = None
+    """When its pod asked for something else between these two: it need not have ended at the first."""
     replaced_account: ReplacedAccount | None = None
     """Its account, if that was deleted just before its credentials were no longer accepted."""
     removed_webhook: RemovedWebhook | None = None

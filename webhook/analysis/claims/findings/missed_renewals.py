@@ -12,6 +12,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.machines.api_servers import advise_on_silent_server
 from webhook.analysis.claims.evidence.silent_holders import causes, silences
 from webhook.analysis.claims.evidence.silent_holders.cause_sentences import SURE_HABITS, describe_cause
+from webhook.analysis.claims.evidence.silent_holders.slowing_renewals import describe_slowing
 from webhook.analysis.claims.evidence.writers.failed_writes import describe_last_renewal
 from webhook.analysis.claims.findings.lease_claim import (
     MAX_NAMED,
@@ -250,6 +251,7 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}, "
         f"{followed}{_describe_substitute(before, now)}{doubt}. {why}"
+        f"{describe_slowing(history, before, missed.start, now)}"
         f"{_describe_work_after(missed, after, now)}"
         f"{_describe_return(missed, history.renewals.usual, now)}"
     )
@@ -356,6 +358,10 @@ def _describe_return(missed: silences.MissedRenewals, usual: int | None, now: in
         return f"{again}."
     if not gaps:
         again = f"{again}, and may have been sent long before"
+    if cause.active_at is not None:
+        at = format_clock(cause.active_at, now)
+        paused = "it may have been paused until then, and have acted as leader until it noticed"
+        return f"{again}, and for something else at {at}: {paused}."
     suggest = ""
     if cause.status_written:
         ended, began = (format_clock(one, now) for one in cause.status_written)

@@ -1,6 +1,6 @@
 """Times for which a holder did not renew: it renewed late, or another one took over; and why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -89,7 +89,18 @@ def _add_end_and_return_of_pod(cause: Diagnosis, histories: ClusterHistory, befo
     gone = find_gone_pod(histories, before)
     written = find_status_writes_of_restart(histories, before)
     clause = gone.describe_with_doubt(end) if gone is not None else ""
-    return replace(cause, gone=clause, status_written=written)
+    return replace(cause, gone=clause, status_written=written, active_at=_find_activity(histories, before, written))
+
+
+def _find_activity(histories: ClusterHistory, before: Tenure, written: Sequence[int]) -> int | None:
+    """Return when a pod asked for something else after a status of it that a restart might explain; None if not.
+
+    A process that begins asks for its lease first, and a kubelet writes the status of a container that runs again.
+    """
+    if not written:
+        return None
+    found = histories.pod_activities.list_between(before.processes.own, *written)
+    return found[0].received if found else None
 
 
 def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
