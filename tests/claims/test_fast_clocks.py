@@ -88,6 +88,7 @@ def test_a_theft_is_linked_with_the_clock_of_who_took_it(view: View, fast: str) 
     found = explain(play(), view)
     said = text(found)
     assert f"two may have led at once. {fast}" in said
+    assert ("looked expired to it. The input does not show who wrote it" in said) is (view is follow_watch)
     assert advise(found).startswith("First check the clock of the node of db-1_1; db-1_1 should wait until the lease")
 
 

@@ -4,9 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.writers.removed_webhooks import RemovedWebhook
-from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
+from webhook.analysis.claims.words import describe_by_writer, describe_user, format_clock, format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.inputs.items import RelatedWrite, Writer
 
 
 class Blame(StrEnum):
@@ -53,6 +53,40 @@ class Cause(StrEnum):
     NOT_TAKEN_UP = "not-taken-up"
     POD_DELETED = "pod-deleted"
     NOT_RUNNING = "not-running"
+
+
+class RemovedWebhook(Struct, frozen=True):
+    """A configuration that was deleted; `creator` had created it before the failures, None if the log lacks that."""
+
+    kind: str
+    name: str
+    creator: Writer | None = None
+
+    @property
+    def text(self) -> str:
+        """`ValidatingWebhookConfiguration guard`."""
+        return f"{self.kind} {format_name(self.name)}"
+
+    @property
+    def who_installs(self) -> str:
+        """`alice, who had created it, installs it`, or that it is installed, if the log does not show by whom."""
+        return f"{describe_user(self.creator)}, who had created it, installs it" if self.creator else "it is installed"
+
+
+class ReplacedAccount(Struct, frozen=True):
+    """An account, by the write that deleted it; `is_back`: it was created again."""
+
+    deletion: RelatedWrite
+    is_back: bool
+
+    def describe(self, now: int) -> str:
+        """`ServiceAccount shop/db was deleted at 12:00:00Z by alice and created again`, and what follows from that."""
+        write = self.deletion
+        name = f"{write.kind} {format_name(write.namespace)}/{format_name(write.name)}"
+        again = " and created again" if self.is_back else ""
+        when = format_clock(write.at, now)
+        what = f"{name} was deleted at {when}{describe_by_writer(write.writer)}{again}"
+        return f"{what}: tokens issued before that are not accepted"
 
 
 class Diagnosis(Struct, frozen=True):

@@ -21,9 +21,9 @@ from webhook.analysis.claims.commands import (
     make_command_for_rights,
     make_options_to_act_as,
 )
+from webhook.analysis.claims.diagnosis import ReplacedAccount
 from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.evidence.writers.foreign_writes import find_foreign_write
-from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name, join_with_and
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy

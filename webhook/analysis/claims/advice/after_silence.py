@@ -29,9 +29,8 @@ from webhook.analysis.claims.commands import (
     make_command_for_previous_log,
     name_holder,
 )
-from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis, RemovedWebhook
 from webhook.analysis.claims.evidence.machines.api_servers import API_SERVERS, API_SERVERS_BY_HOST
-from webhook.analysis.claims.evidence.writers.removed_webhooks import RemovedWebhook
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Refusal

@@ -72,6 +72,8 @@ def explain_clock_of_taker(history: LeaseHistory, before: Tenure, after: Tenure)
         f"Its renewTimes are {format_length(ahead)} ahead of the API server's clock: "
         "if it compares renewTime with its own clock, the lease looked expired to it"
     )
+    if after.processes.taken_by is None:
+        text += ". The input does not show who wrote it"
     what = f"First check the clock of the node of {format_name(after.holder)}"
     return FalseExpiry(text, "clock", _advise_on_clock(history, after, what))
 

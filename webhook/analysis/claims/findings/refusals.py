@@ -12,9 +12,9 @@ from webhook.analysis.claims.advice.after_refusal import (
 )
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
+from webhook.analysis.claims.diagnosis import ReplacedAccount
 from webhook.analysis.claims.evidence.contenders.askers import join_names
 from webhook.analysis.claims.evidence.silent_holders import silences
-from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis, ReplacedAccount
 from webhook.analysis.claims.evidence.pods.deleted_pods import (
     TOKEN_GRACE,
     DeletedPod,
@@ -30,7 +30,7 @@ from webhook.analysis.claims.evidence.writers.failed_writes import (
     name_logs,
 )
 from webhook.analysis.claims.evidence.writers.removed_webhooks import find_removed_webhook
-from webhook.analysis.claims.evidence.writers.replaced_accounts import ReplacedAccount, find_replaced_account
+from webhook.analysis.claims.evidence.writers.replaced_accounts import find_replaced_account
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal

@@ -7,33 +7,13 @@ between the last one and the next success, is what shows it.
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
-
-from webhook.analysis.claims.words import describe_user, format_name
+from webhook.analysis.claims.diagnosis import RemovedWebhook
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.inputs.items import RelatedWrite, Writer
+from webhook.analysis.inputs.items import RelatedWrite
 from webhook.kubernetes.times import MINUTE
 
 KINDS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
-
-
-class RemovedWebhook(Struct, frozen=True):
-    """A configuration that was deleted; `creator` had created it before the failures, None if the log lacks that."""
-
-    kind: str
-    name: str
-    creator: Writer | None = None
-
-    @property
-    def text(self) -> str:
-        """`ValidatingWebhookConfiguration guard`."""
-        return f"{self.kind} {format_name(self.name)}"
-
-    @property
-    def who_installs(self) -> str:
-        """`alice, who had created it, installs it`, or that it is installed, if the log does not show by whom."""
-        return f"{describe_user(self.creator)}, who had created it, installs it" if self.creator else "it is installed"
 
 
 def find_removed_webhook(

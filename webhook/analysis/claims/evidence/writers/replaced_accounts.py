@@ -7,9 +7,7 @@ A token of a pod is for the uid of its account: one that was created again has a
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
-
-from webhook.analysis.claims.words import describe_by_writer, format_clock, format_name
+from webhook.analysis.claims.diagnosis import ReplacedAccount
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import RelatedWrite
@@ -19,22 +17,6 @@ from webhook.kubernetes.times import SECOND
 _KIND: Final = "ServiceAccount"
 _UNTIL_REFUSED: Final = 15 * SECOND
 """An API server remembers for ten seconds that a token was accepted."""
-
-
-class ReplacedAccount(Struct, frozen=True):
-    """An account, by the write that deleted it; `is_back`: it was created again."""
-
-    deletion: RelatedWrite
-    is_back: bool
-
-    def describe(self, now: int) -> str:
-        """`ServiceAccount shop/db was deleted at 12:00:00Z by alice and created again`, and what follows from that."""
-        write = self.deletion
-        name = f"{_KIND} {format_name(write.namespace)}/{format_name(write.name)}"
-        again = " and created again" if self.is_back else ""
-        when = format_clock(write.at, now)
-        what = f"{name} was deleted at {when}{describe_by_writer(write.writer)}{again}"
-        return f"{what}: tokens issued before that are not accepted"
 
 
 def find_replaced_account(
