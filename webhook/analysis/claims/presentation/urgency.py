@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.evidence.free_times import is_used_at_times
 from webhook.analysis.claims.evidence.writers.stored_copies import find_stored_copies
+from webhook.analysis.claims.findings.free_times import is_used_at_times
 from webhook.analysis.claims.findings.ongoing import is_ongoing
 from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.heartbeats import is_identity_of_api_server

@@ -8,9 +8,9 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.evidence.contenders.askers import Askers
-from webhook.analysis.claims.evidence.free_times import find_earlier_free_time
 from webhook.analysis.claims.evidence.pods.holder_pods import is_gone
 from webhook.analysis.claims.evidence.pods.rollouts import describe_templates, describe_updates
+from webhook.analysis.claims.findings.free_times import find_earlier_free_time
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.handovers import (
     find_frequent_changes,
