@@ -55,7 +55,8 @@ def test_the_arithmetic_is_that_of_the_policy() -> None:
         "&& 5 * (int(timestamp(variables.now)) - int(timestamp(variables.renewed))) "
         "> 5 * variables.duration + (variables.duration < 10 ? variables.duration : 10)"
     ) in text
-    assert "filter(t, t > variables.renewed" in text
+    assert "filter(t, t >= variables.renewed" in text
+    assert "variables.times.min()" in text
 
 
 def test_a_write_in_the_second_of_the_renewal() -> None:
