@@ -557,3 +557,13 @@ def test_who_renews_when_a_log_begins_need_not_be_the_holder_that_was_written_in
     lane = next(one for one in read_all(given.files["audit.log"]).lanes if one.name == "checkout")
     (removed,) = (one.text for one in lane.marks if one.kind is MarkKind.RELEASE)
     assert removed.startswith("checkout-5b7d-f3f17 released it, or was removed")
+
+
+def test_a_list_of_a_lease_that_was_released_under_a_name_does_not_date_that_by_the_name() -> None:
+    """Somebody had written the holder in long before it released the lease by its duration."""
+    history = play_stored("a-list-of-a-holder-that-was-released-under-its-name")
+    given = input_of(history, Kind.LIST)
+    assert given is not None
+    drawn = [one.claim for one in evaluate(history, given, ["timeline"]) if one.lease == "shop/checkout"]
+    (free,) = (one for one in drawn if one["claim"] == "timeline-leaderless")
+    assert free["from"].startswith("2025-06-15T15:08:03")

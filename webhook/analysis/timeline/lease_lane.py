@@ -539,6 +539,9 @@ class LeaseLane(Struct):
         elif tenure.began is Handover.SEEN and held is SpanKind.UNRECORDED and since < self._latest_write:
             self.spans.begin(SpanKind.HELD, since, tenure, manager, _BY_FIRST_STATE)
             since = min(self._latest_write, self._find_expiry_by_stamp(since))
+        if held is SpanKind.LEADERLESS and tenure.began is Handover.SEEN:
+            # Since when it names that holder says nothing of when it was released under that name.
+            since = max(since, min(latest, self._latest_write))
         # By its writer's own clock a holder may seem to have begun before what was seen of the one before.
         seen = self.ticks.latest if self.history.write.is_claimed else since
         self.spans.begin(held, max(since, seen), tenure, manager, reason)
