@@ -236,6 +236,17 @@ def test_where_the_start_of_refusals_is_forgotten_no_write_is_before_it() -> Non
     assert "Role shop/db" not in explain(server)
 
 
+def test_refusals_of_which_those_in_between_are_forgotten_did_not_end_there() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for number in range(250):
+        if number == 40:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+        server.wait(5)
+        db.fail(403, FORBIDDEN)
+    assert "Role shop/db" not in explain(server)
+
+
 @pytest.mark.parametrize(
     ("code", "message", "tweaks"),
     [

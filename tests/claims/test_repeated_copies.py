@@ -7,6 +7,8 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import View, advise, follow_log, follow_metadata, follow_watch
+from webhook.analysis.claims.evidence.pods.rollouts import describe_templates
+from webhook.analysis.claims.evidence.writers.stored_copies import find_stored_copies
 from webhook.analysis.claims.findings.incidents import may_lack_thefts
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
@@ -133,6 +135,24 @@ def test_what_was_written_again_long_ago_is_not_to_be_ended_now() -> None:
     assert not advise_with_urgency(account(follow_log(server), server.now)).sentence.startswith("Act now")
 
 
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
+def test_names_that_another_one_wrote_in_with_an_old_time_are_of_no_rollout(view: View) -> None:
+    tenures = list(account(view(server := play(6)), server.now).history.tenures)
+    assert describe_templates(tenures, tenures[0].since, len(tenures) - 1) == ""
+
+
+def test_of_writes_that_nothing_dates_exactly_only_their_number_is_said() -> None:
+    copies = find_stored_copies(account(follow_watch(server := play()), server.now).history)
+    assert copies is not None
+    assert copies.describe() == f"{GHOST} was written into it 4 times, each time with the same old renewTime"
+
+
+def test_whether_two_writes_go_on_is_not_known() -> None:
+    history = account(follow_log(server := play(2)), server.now).history
+    copies = find_stored_copies(history)
+    assert copies is None or not copies.is_ongoing(history, server.now)
+
+
 def test_new_times_are_of_no_stored_copy() -> None:
     server = FakeServer(uids={name: f"uid-of-{name}" for name in PODS})
     db = server.elector(PODS[0], "shop/db")
@@ -189,6 +209,16 @@ def test_who_takes_it_before_the_last_holder_gives_up_may_lead_beside_it() -> No
     replace_by_force(server, seconds=6)
     (found,) = find(server, "lease-deleted")
     assert "two may have led at once" in found.message
+
+
+def test_an_old_record_after_which_no_one_has_taken_the_lease_may_have_two_leaders() -> None:
+    server = start()
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": GHOST, "renewTime": OLD}
+    server.delete("shop/db", "marek")
+    server.write("shop/db", spec, "kubectl-replace", "marek", "")
+    server.elector("cart-0", "shop/cart").lead(40)
+    assert "no one renewed it until" not in text(account(follow_log(server), server.now))
+    assert find(server, "lease-deleted")
 
 
 def test_without_objects_the_next_write_is_said() -> None:

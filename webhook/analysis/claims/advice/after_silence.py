@@ -202,12 +202,13 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
     pod = find_pod(history, tenure.holder, tenure)
     if not (pod.name or pod.node):
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
-    if pod.node:
-        step = _advise_on_holder(history, tenure, is_lost=is_lost)
-    elif cause.gone:
-        step = _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
-    else:
-        step = _advise_on_pod(tenure, pod, is_lost=is_lost)
+    step = (
+        _advise_on_holder(history, tenure, is_lost=is_lost)
+        if pod.node
+        else _advise_on_gone_pod(tenure, pod, cause, is_lost=is_lost)
+        if cause.gone
+        else _advise_on_pod(tenure, pod, is_lost=is_lost)
+    )
     if history.requests.is_logged:
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."

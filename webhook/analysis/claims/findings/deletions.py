@@ -181,11 +181,9 @@ def _describe_idle_creation(history: LeaseHistory, before: Tenure, after: Tenure
     if not _is_created_idle(history, before, after, now):
         return ""
     following = next((one for one in history.tenures if one.since > after.since), None)
-    if following is None:
+    if following is None or following.since - before.last_renewal <= estimate_last_work(before.duration):
         return ""
     silence = following.since - before.last_renewal
-    if silence <= estimate_last_work(before.duration):
-        return ""
     who, previous = format_name(following.holder), format_name(before.holder)
     later = f"at {format_clock(following.since, now)}, {format_length(silence)} after the last"
     if after.is_stand_in or following.is_stand_in:

@@ -60,10 +60,8 @@ def _has_created_another(request: Observation, states: Sequence[DatedItem], numb
     """Return whether a write created an object, and a state is a later one of the object before it."""
     if request.act is not Act.CREATED or not number or states[number - 1].is_deletion:
         return False
-    before, shown = states[number - 1].observation.object, states[number].observation.object
-    if not isinstance(before, Lease) or not isinstance(shown, Lease):
-        return False
-    return bool(shown.metadata.uid) and before.metadata.uid == shown.metadata.uid
+    before, shown = (states[one].observation.object for one in (number - 1, number))
+    return bool(before and shown and shown.metadata.uid and before.metadata.uid == shown.metadata.uid)
 
 
 def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
@@ -183,7 +181,8 @@ def _has_replaced(request: Observation, states: Sequence[DatedItem], number: int
         state = states[number].observation
         created = parse_stamp(state.object.metadata.creation_timestamp) if state.object else None
         is_first = number == 0 or states[number - 1].is_deletion
-        if created is None or not is_first:
-            return False
-        return may_stamp(request, created) if state.latest_stamp is None else created == state.latest_stamp
+        is_stamped = created is not None and (
+            may_stamp(request, created) if state.latest_stamp is None else created == state.latest_stamp
+        )
+        return is_first and is_stamped
     return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)

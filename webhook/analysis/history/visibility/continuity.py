@@ -192,11 +192,11 @@ class Continuity(Struct):
 
         A watch, and a list, begins without what was written before. `is_other`: the second is of another uid.
         """
-        if seen.requested_at is not None and seen.replaces == self.version:
-            return False  # a log has the request that made it
+        # Of what a log has the request, it is known what it replaced.
+        is_known = seen.requested_at is not None and seen.replaces == self.version
         is_dump = seen.input_kind is InputKind.DUMP
         is_watch = seen.input_kind is InputKind.WATCH and self.kind_before in {InputKind.WATCH, InputKind.DUMP}
-        if seen.at is not None or not (is_dump or is_watch):
+        if is_known or seen.at is not None or not (is_dump or is_watch):
             return False
         old, new = known.spec, lease.spec
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")

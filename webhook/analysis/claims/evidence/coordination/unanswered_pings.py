@@ -53,9 +53,7 @@ class UnansweredPing(Struct, frozen=True):
         return f"{what}, and the input shows no answer until {format_clock(self.until, now)}"
 
     def add_to(self, advice: Advice) -> Advice:
-        """Return an advice that looks at the candidate first, unless the next process of its host is one as well."""
-        if self.successor:
-            return advice
+        """Return an advice that looks at the candidate first."""
         name = format_name(self.ping.candidate)
         sentence = (
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"

@@ -39,11 +39,6 @@ class StoredCopies(Struct, frozen=True):
         """The text of the holder that was written in."""
         return self.tenures[-1].holder
 
-    @property
-    def manager(self) -> str:
-        """The field manager of the last write, which its writer chose."""
-        return self.tenures[-1].beginning.manager
-
     def describe(self) -> str:
         """`argocd/argocd wrote db-9_1 into it 9 times, 8 of them 1.2 s after another had taken it`."""
         who, name = self.writer, format_name(self.holder)
