@@ -20,7 +20,7 @@ _CREATING: Final = SECOND
 _NAMED: Final = 2
 """How many leases are named of those that were late, and of those that were not."""
 _HUNG: Final = 2 * SECOND
-"""A renewal that takes so long was not made on time: most clients renew as often."""
+"""A renewal that takes so long was not made on time: most clients renew that often."""
 _MIN_WITNESSES: Final = 2
 """Other leases that show that a clock was set: what a single client writes shows nothing."""
 
@@ -149,7 +149,10 @@ def _was_hindered(other: LeaseHistory, start: int, end: int) -> bool:
     Others saw it as late as its answer, or later: that its renewTime is on time says nothing.
     """
     answers = (one for one in other.requests.list_held_up_writes() if start < one.at and one.received < end)
-    return any(one.has_failed or one.took >= _HUNG for one in answers)
+    holders = {one.processes.own.user for one in other.tenures if one.processes.own is not None}
+    # What a stranger's write met says nothing of the holder's.
+    own = (one for one in answers if one.writer.user in holders)
+    return any(one.has_failed or one.took >= _HUNG for one in own)
 
 
 def _is_held_alike(history: LeaseHistory, other: LeaseHistory, start: int, end: int) -> bool:

@@ -406,7 +406,7 @@ def describe_late(others: OtherLeases) -> str:
         which = f"{number} of the {known} other leases"
     if not others.late:
         return f"writes of {which} {_COMPARED} {_HINDERED} meanwhile"
-    late = f"{which} {_COMPARED} {'was' if known == 1 else 'were'} late at the same time"
+    late = f"{which} {_COMPARED} {'was' if number == 1 else 'were'} late at the same time"
     if number == known:
         return late
     late = f"{late} ({format_leases(others.named_late, others.late)})"
