@@ -128,7 +128,8 @@ def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
 
 
 def _advise(history: LeaseHistory, last: Refusal, replaced: ReplacedAccount | None, now: int) -> Advice:
-    if replaced is not None and last.is_unknown_user:
+    # Of an address from which nobody was accepted, nothing says whose requests these are.
+    if replaced is not None and last.is_unknown_user and history.requests.sources.get(last.source):
         return advise_on_replaced_account(history, last, replaced, now)
     return advise_after_refusal(history, last, now)
 
