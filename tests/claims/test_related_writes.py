@@ -222,28 +222,29 @@ def test_what_began_for_another_process_meanwhile_may_have_been_caused() -> None
     assert "Role shop/db" in explain(server)
 
 
+def refuse_again(server: FakeServer, elector: Elector, *, times: int, apart: float, before_write: int) -> None:
+    """Refuse the writes of an elector again and again, so many of them before a role is updated."""
+    for number in range(times):
+        if number == before_write:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+        server.wait(apart)
+        elector.fail(403, FORBIDDEN)
+
+
 def test_where_the_start_of_refusals_is_forgotten_no_write_is_before_it() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     for one in range(MAX_LISTED):
         server.elector(f"db-{one + 1}", "shop/db").fail(403, FORBIDDEN)
     server.wait(180)
-    for number in range(130):
-        if number == 30:
-            log_write(server, "roles", RIGHTS, put("verb", "update"))
-        server.wait(2)
-        db.fail(403, FORBIDDEN)
+    refuse_again(server, db, times=130, apart=2, before_write=30)
     assert "Role shop/db" not in explain(server)
 
 
 def test_refusals_of_which_those_in_between_are_forgotten_did_not_end_there() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    for number in range(250):
-        if number == 40:
-            log_write(server, "roles", RIGHTS, put("verb", "update"))
-        server.wait(5)
-        db.fail(403, FORBIDDEN)
+    refuse_again(server, db, times=250, apart=5, before_write=40)
     assert "Role shop/db was updated by alice@example.org, after which refusals went on until" in explain(server)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.claim import Claim
@@ -356,8 +356,8 @@ def test_refusals_of_which_the_first_are_forgotten_began_then_or_earlier(crowd: 
     assert line.endswith(", then or earlier") is is_cut
 
 
-@pytest.mark.parametrize("seconds", [10, 30], ids=["within the duration", "longer than the duration"])
-def test_one_that_shared_a_name_is_gone_once_it_did_not_renew_for_the_duration(seconds: int) -> None:
+def share_a_name() -> tuple[FakeServer, Elector, Elector, list[Elector]]:
+    """Two pods that renewed a lease in turn under one name, and electors of other leases."""
     server, (db, *others) = shop()
     second = server.elector("db-1", "shop/db")
     second.identity = db.identity = "settlement"
@@ -366,6 +366,12 @@ def test_one_that_shared_a_name_is_gone_once_it_did_not_renew_for_the_duration(s
         together(2, db, *others)
         server.wait(0.1)
         second.renew()
+    return server, db, second, others
+
+
+@pytest.mark.parametrize("seconds", [10, 30], ids=["within the duration", "longer than the duration"])
+def test_one_that_shared_a_name_is_gone_once_it_did_not_renew_for_the_duration(seconds: int) -> None:
+    server, db, second, others = share_a_name()
     db.release()
     second.take()
     together(seconds, second, *others)
@@ -377,14 +383,7 @@ def test_one_that_shared_a_name_is_gone_once_it_did_not_renew_for_the_duration(s
 @pytest.mark.parametrize("is_back", [False, True], ids=["one goes on", "both go on"])
 def test_who_goes_on_alone_after_two_shared_a_name_is_named(is_back: bool) -> None:
     """The first run of a job releases the lease under a name that the second run has as well, and that takes it."""
-    server, (db, *others) = shop()
-    second = server.elector("db-1", "shop/db")
-    second.identity = db.identity = "settlement"
-    together(20, db, *others)
-    for _ in range(8):
-        together(2, db, *others)
-        server.wait(0.1)
-        second.renew()
+    server, db, second, others = share_a_name()
     db.release()
     server.wait(0.5)
     second.take()

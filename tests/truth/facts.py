@@ -84,7 +84,7 @@ class Write(Struct, frozen=True, dict=True):
 
     @property
     def is_set_back(self) -> bool:
-        """Whether it moved renewTime back by more than the duration, as who restores an old copy does."""
+        """Whether it moved renewTime back by more than the duration, as a restored copy does."""
         old, new = self.before.renewed, self.after.renewed
         return old is not None and new is not None and old - new > (self.before.duration or 0) * SECOND
 

@@ -83,13 +83,7 @@ def _find_in_history(
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
     if ongoing is not None and ongoing.blame is Blame.REFUSED and history.latest_tenure:
         known.append((history.latest_tenure.last_renewal, now))
-    unaccepted = [one for one in history.requests.refusals if one.is_unknown_user]
-    replaced = (
-        find_replaced_account(histories.index.related_writes, history, unaccepted, histories.bounds.skew)
-        if unaccepted
-        else None
-    )
-    yield from find_refusals(history, known, replaced, now)
+    yield from find_refusals(history, known, find_replaced_account(histories, history), now)
     yield from find_refused_candidates(histories, history, now)
     yield from find_fenced_writes(history, now)
 

@@ -48,7 +48,7 @@ class KeptRefusals(Struct):
     _forgotten: dict[tuple[Writer, RefusedBy, bool], _Forgotten] = field(default_factory=dict)
     """What is not kept, by process, by what refused it, and by whether it was to read and was denied."""
     _others: _Forgotten | None = None
-    """What is not kept of more processes than are told apart."""
+    """What is not kept, of all further processes together."""
 
     def __iter__(self) -> Iterator[Refusal]:
         """Iterate over those that are kept, in no order."""

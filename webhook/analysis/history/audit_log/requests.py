@@ -27,7 +27,7 @@ from webhook.analysis.history.audit_log.waiting import Waiting
 from webhook.analysis.history.holders.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.renewals import Renewals
-from webhook.analysis.history.visibility.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED, NEVER
 from webhook.analysis.inputs.items import FenceReport, InputKind, Observation, Writer
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import get_instant, normalize
@@ -35,7 +35,6 @@ from webhook.kubernetes.times import get_instant, normalize
 _TRUNCATED: Final = "audit.k8s.io/truncated"
 """An annotation that only API servers write: `plugin/pkg/audit/truncate/truncate.go`."""
 _MAX_ANSWERS: Final = 1000
-_NEVER: Final = 2**62
 
 
 class AnsweredRead(Struct, frozen=True):
@@ -112,9 +111,9 @@ class Requests(Struct):
         Reads by users that never held it count only if they are by one of `users`; "" for those without a name.
         """
         found = (self._refusals, self._conflicts, *map(self._find_reads_of, users))
-        return any(one.has_forgotten_between(at, _NEVER) for one in found)
+        return any(one.has_forgotten_between(at, NEVER) for one in found)
 
-    def has_forgotten_of(self, who: Writer, start: int = 0, end: int = _NEVER) -> bool:
+    def has_forgotten_of(self, who: Writer, start: int = 0, end: int = NEVER) -> bool:
         """Return whether some of a process, or of unknown users, between two instants are remembered no longer."""
         found = (self._refusals, self._conflicts, self._find_reads_of(who.user), self._find_reads_of(""))
         return any(one.has_forgotten_between(start, end, who) for one in found)

@@ -16,7 +16,8 @@ _MAX_STATES: Final = 20_000
 _MIN_HOLE: Final = 5 * SECOND
 _HOLE_INTERVALS: Final = 3
 """A log has a hole where it has no answer for so many times the mean interval, and for longer than the minimum."""
-_NEVER: Final = 2**62
+NEVER: Final = 2**62
+"""Later than any instant, in microseconds since 1970."""
 
 
 class Bounds(Struct):
@@ -25,7 +26,7 @@ class Bounds(Struct):
     `latest` is the last moment that is believed.
     """
 
-    latest: int = _NEVER
+    latest: int = NEVER
     may_be_older: bool = False
     """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
     is_over: bool = False

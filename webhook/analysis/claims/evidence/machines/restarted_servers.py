@@ -19,7 +19,7 @@ from webhook.kubernetes.times import MINUTE, SECOND
 _MIN_SKIPPED: Final = 2
 """Nodes that missed a renewal at the same time: one alone may have had a reason of its own."""
 _LATER: Final = MINUTE
-"""How long after a takeover an API server that ended before may come again."""
+"""An API server that was gone may start so long after the takeover that it caused."""
 
 
 class RestartedServer(Struct, frozen=True):

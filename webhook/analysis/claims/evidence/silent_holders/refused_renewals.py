@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis, ReplacedAccount
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.pods.deleted_pods import (
     TOKEN_GRACE,
     DeletedPod,
@@ -202,7 +202,8 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
             deletion=describe_first_request(deleted, evidence.end),
             is_end_shown=deleted.ended_at is not None,
         )
-    if (replaced := _find_replaced_account(evidence)) is not None:
+    # It need not be the holder's.
+    if (replaced := find_replaced_account(evidence.histories, evidence.history)) is not None:
         text = f"{text}; {replaced.describe(evidence.end)}"
         return Diagnosis(Blame.REFUSED, text, possible, last, replaced_account=replaced)
     own = evidence.tenure.processes.own if evidence.tenure is not None else None
@@ -210,13 +211,6 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     # Whoever shares its address may not be heard by name.
     text += _describe_deleted_node(evidence, node, first) if node else ""
     return Diagnosis(Blame.REFUSED, text, possible, last, token_node=node)
-
-
-def _find_replaced_account(evidence: SilenceEvidence) -> ReplacedAccount | None:
-    """Return the account that was replaced before any request was not accepted, which need not be the holder's."""
-    histories, history = evidence.histories, evidence.history
-    unaccepted = [one for one in history.requests.refusals if one.is_unknown_user]
-    return find_replaced_account(histories.index.related_writes, history, unaccepted, histories.bounds.skew)
 
 
 def _describe_deleted_node(evidence: SilenceEvidence, node: str, until: int) -> str:

@@ -22,6 +22,7 @@ from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusa
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.visibility.bounds import NEVER
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import DEBUGGED, REGISTERED, STATUS_WRITTEN, WORKLOADS
 from webhook.cached_property import cached_property
@@ -83,7 +84,6 @@ _WITHOUT_PRIORITY: Final = "no PriorityClass with name"
 _EVICTS: Final = ":NoExecute"
 _MAX_DELAY_OF_TAINT: Final = SECOND
 """The node controller follows the write of a Node by someone else within this time."""
-_NEVER: Final = 2**62
 _Run = tuple[int | None, int | None]
 """When the first and the last refusal of a run came; None if that one may be forgotten."""
 _Silence = tuple[int, int, Tenure | None]
@@ -385,7 +385,7 @@ def _may_explain_taint(write: RelatedWrite, scene: _Scene) -> bool:
     for one in scene.deletions:
         if is_about_it and write.name != one.tenure.processes.node:
             continue
-        until = min((after.since for after in scene.history.tenures if after.since > one.deletion.at), default=_NEVER)
+        until = min((after.since for after in scene.history.tenures if after.since > one.deletion.at), default=NEVER)
         is_cause = write.name == one.tenure.processes.node and 0 <= one.deletion.at - write.at <= _UNTIL_KNOWN
         is_near = bool(write.change) and write.at - one.deletion.at >= -_NEAR and write.at <= until
         if one.is_by_taint and (is_cause or is_near):
